@@ -11,7 +11,7 @@ may mean each of them, and is not certain.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from torchmigrate.scopes import Binding, BindingKind, Scope, Scopes
@@ -25,8 +25,17 @@ class Resolved(NamedTuple):
     certain: bool = True
 
 
-Links = Callable[[str], "str | None"]
-"""Maps a qualified name of the checked project to torch's name for it, or to None."""
+class Links:
+    """What names from other modules of the project stand for. This one knows of no other modules."""
+
+    def resolve(self, name: str) -> str | None:
+        """Torch's name for a qualified name of the project (``mypkg.compat.script``), or None."""
+        return None
+
+    def exported(self, module: str) -> Iterable[str]:
+        """The names that ``from module import *`` brings and that stand for something of torch's."""
+        return ()
+
 
 _IMPORTERS = frozenset({"import_module", "importorskip", "__import__"})
 _NO_NAMES: frozenset[str] = frozenset()
@@ -35,10 +44,10 @@ _NO_NAMES: frozenset[str] = frozenset()
 class Names:
     """Resolves the names of one module."""
 
-    def __init__(self, scopes: Scopes, watch: Watch, link: Links = lambda name: None) -> None:
+    def __init__(self, scopes: Scopes, watch: Watch, links: Links | None = None) -> None:
         self.scopes = scopes
         self.watch = watch
-        self._link = link
+        self._links = links or Links()
         self._bound: dict[tuple[Scope, str], Resolved | None] = {}
         self.used: set[Binding] = set()
         """The bindings that a resolved name has led to."""
@@ -48,15 +57,15 @@ class Names:
         if isinstance(node, ast.Name):
             return None if node.id in shadowed else self.resolve_name(node.id, scope)
         if isinstance(node, ast.Attribute):
-            return self._extend(self.resolve(node.value, scope, shadowed), "." + node.attr)
+            return self.extend(self.resolve(node.value, scope, shadowed), "." + node.attr)
         if isinstance(node, ast.Call):
             literal = literal_getattr(node)
             if literal is not None and not self._is_bound("getattr", scope):
-                return self._extend(self.resolve(node.args[0], scope, shadowed), "." + literal)
+                return self.extend(self.resolve(node.args[0], scope, shadowed), "." + literal)
             if leaf(node.func) in _IMPORTERS and node.args:
                 module = string(node.args[0])
                 return Resolved((module,)) if module else None
-            return self._extend(self.resolve(node.func, scope, shadowed), "()")
+            return self.extend(self.resolve(node.func, scope, shadowed), "()")
         if isinstance(node, ast.NamedExpr):
             return self.resolve(node.value, scope, shadowed)
         return None
@@ -78,13 +87,14 @@ class Names:
     def _is_bound(self, name: str, scope: Scope) -> bool:
         return scope.find(name) is not None
 
-    def _extend(self, base: Resolved | None, suffix: str) -> Resolved | None:
-        if base is None:
+    def extend(self, base: Resolved | None, suffix: str | None) -> Resolved | None:
+        """What an attribute (``.name``) or the result (``()``) of something resolved is."""
+        if base is None or suffix is None:
             return None
         return Resolved(tuple(self._linked(name + suffix) for name in base.names), base.certain)
 
     def _linked(self, name: str) -> str:
-        return name if name.startswith("torch.") else self._link(name) or name
+        return name if name.startswith("torch.") else self._links.resolve(name) or name
 
     def _from_bindings(self, bindings: list[Binding]) -> Resolved | None:
         imports = {b.alternative for b in bindings if b.kind is not BindingKind.OTHER and not b.fallback}
