@@ -205,14 +205,15 @@ class Run:
 
     def deliver(self, fixed: FixResult, apply: bool) -> bool:
         """Writes or prints what ``fixed`` changes; returns whether it changes anything and could be written."""
-        is_stdin = any(one.data is not None and one.path == fixed.path for one in self.inputs)
-        if apply and is_stdin:
-            output.print_bytes(fixed.after)
-        if fixed.before == fixed.after:
+        stdin = next((one.data for one in self.inputs if one.data is not None and one.path == fixed.path), None)
+        changes = fixed.before != fixed.after
+        if apply and stdin is not None:
+            output.print_bytes(fixed.after if changes else stdin)
+        if not changes:
             return False
         if not apply:
             output.print_diff(fixed.path, fixed.before, fixed.after, color=self.report.color)
-        elif not is_stdin:
+        elif stdin is None:
             from torchmigrate import write
 
             try:
