@@ -82,7 +82,7 @@ def find_minimum(folder: str) -> Minimum:
         for name in _metadata_files(directory):
             path = os.path.join(directory, name)
             text = _read(path)
-            if text is None or "torch" not in text:
+            if text is None or "torch" not in text.lower():
                 continue
             requirements = list(_requirements(name, text))
             if not requirements:
@@ -147,7 +147,7 @@ def _requirements(name: str, text: str) -> Iterable[_Requirement]:
         if name == "setup.py":
             return _in_setup_py(text)
         return _mentions(_requirement_lines(text))
-    except (ValueError, RecursionError, MemoryError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         return []
 
 
@@ -197,8 +197,11 @@ def _in_setup_py(text: str) -> list[_Requirement]:
     A bare ``"torch"`` counts only in a list given to `install_requires`: elsewhere it may be anything.
     """
     import ast
+    import warnings
 
-    tree = ast.parse(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text)
     mentions: list[_Requirement] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
