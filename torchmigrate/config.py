@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from torchmigrate import files, versions
 from torchmigrate.versions import Version
@@ -75,9 +75,9 @@ def _list_of(expects: str, pattern: str) -> Kind[tuple[str, ...]]:
 
 def _choice(*names: str) -> Kind[str]:
     def read(value: object) -> str:
-        if value not in names:
+        if not isinstance(value, str) or value not in names:
             raise ValueError(f"{value!r} is none")
-        return cast("str", value)
+        return value
 
     return Kind(f"one of {', '.join(names)}", read, {"enum": list(names)}, choices=names)
 
@@ -101,9 +101,7 @@ SHOWN = _list_of("severities (error, warning, info) or rule codes", _CODE)
 GLOBS = _list_of("file patterns", r"[^\0]+")
 ARCHITECTURES = _list_of('compute capabilities such as "7.0"', r"\d{1,2}\.\d[a-z]?")
 VERSION = Kind('a version such as "2.12"', lambda value: versions.parse(_text(value)), _VERSION_SCHEMA)
-MINIMUM = Kind(
-    '"auto" or a version such as "2.4"', _minimum, {"anyOf": [{"const": "auto"}, _VERSION_SCHEMA]}
-)
+MINIMUM = Kind('"auto" or a version such as "2.4"', _minimum, {"anyOf": [{"const": "auto"}, _VERSION_SCHEMA]})
 PER_FILE = Kind(
     "a table from file patterns to lists of rule codes",
     _per_file,
@@ -115,7 +113,8 @@ PER_FILE = Kind(
 def setting(kind: Kind[T], default: T, help: str, *, metavar: str = "", option: str = "") -> T:  # noqa: A002
     """A field of `Settings`. ``option`` is its name on the command line where that differs from its key."""
     metadata = {"kind": kind, "help": help, "metavar": metavar, "option": option}
-    return cast("T", field(default=default, metadata=metadata))
+    declared: T = field(default=default, metadata=metadata)
+    return declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +201,9 @@ class Settings:
 
     def shows(self, code: str, severity: str) -> bool:
         """Whether the text formats list the findings of ``code`` one by one: by ``show``, or selected by name."""
-        return severity in self.show or _names(self.show, code) or _names(self.select + self.extend_select, code)
+        return (
+            severity in self.show or _names(self.show, code) or _names(self.select + self.extend_select, code)
+        )
 
 
 def _specificity(selectors: tuple[str, ...], code: str, family: str) -> int:
@@ -252,7 +253,9 @@ def merge(layers: list[Layer]) -> Settings:
     for layer in reversed(layers):
         values = {name: _anchored(name, value, layer.folder) for name, value in layer.values.items()}
         if values.get("select"):
-            merged = {name: value for name, value in merged.items() if name not in ("ignore", "extend_select")}
+            merged = {
+                name: value for name, value in merged.items() if name not in ("ignore", "extend_select")
+            }
         for side, other in (("ignore", "extend_select"), ("extend_select", "ignore")):
             added = {code.upper() for code in values.get(side, ())}
             merged[other] = tuple(code for code in merged.get(other, ()) if code.upper() not in added)
@@ -367,7 +370,7 @@ def toml_loads(text: str) -> dict[str, Any]:
     except ImportError:  # Python 3.10
         import tomli as tomllib  # type: ignore[import-not-found, no-redef, unused-ignore]
     try:
-        return cast("dict[str, Any]", tomllib.loads(text))
+        return tomllib.loads(text)
     except (RecursionError, MemoryError):
         raise ValueError("it is nested too deep") from None
 
@@ -396,13 +399,25 @@ def json_schema() -> dict[str, Any]:
     }
 
 
+def schema_text() -> str:
+    """What the file `torchmigrate/data/settings.schema.json` must hold; ``python -m torchmigrate.config`` prints it."""
+    import json
+
+    return json.dumps(json_schema(), indent=2) + "\n"
+
+
 def default_as_toml(one: dataclasses.Field[Any]) -> object:
     """The default of a field of `Settings` as TOML writes it."""
     kind: Kind[Any] = one.metadata["kind"]
-    if kind is MINIMUM and one.default is None:
+    default: Any = one.default
+    if kind is MINIMUM and default is None:
         return "auto"
     if kind in (VERSION, MINIMUM):
-        return versions.render(one.default)
+        return versions.render(default)
     if kind is PER_FILE:
-        return {pattern: list(codes) for pattern, codes in one.default}
-    return list(one.default) if isinstance(one.default, tuple) else one.default
+        return {pattern: list(codes) for pattern, codes in default}
+    return list(default) if isinstance(default, tuple) else default
+
+
+if __name__ == "__main__":
+    print(schema_text(), end="")

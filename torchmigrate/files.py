@@ -7,7 +7,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 from torchmigrate.findings import FileError
@@ -307,7 +307,7 @@ def _git_exclude_file(root: str) -> str:
     return os.path.join(git, "info", "exclude")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _spec_in(path: str) -> Spec | None:
     """The patterns in the ignore file at ``path``; None when there are none or it cannot be read."""
     try:

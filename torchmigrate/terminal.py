@@ -11,7 +11,9 @@ from typing import IO, TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-_UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE = re.compile(
+    r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 """Controls, the marks that reorder text, and bytes of a file name that are no UTF-8."""
 
 
@@ -23,7 +25,9 @@ def escape(text: str) -> str:
 def _visible(number: int) -> str:
     if 0xDC80 <= number <= 0xDCFF:  # a byte that `os.fsdecode` could not read
         number -= 0xDC00
-    return {10: r"\n", 13: r"\r"}.get(number) or (f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}")
+    return {10: r"\n", 13: r"\r"}.get(number) or (
+        f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+    )
 
 
 def wants_color(choice: str, stream: IO[str]) -> bool:

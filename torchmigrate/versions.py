@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from torchmigrate.rule import Severity
+from torchmigrate.rule import Severity
 
 Version = tuple[int, int]
 
@@ -39,19 +38,13 @@ def render(version: Version) -> str:
 
 
 def severity(
-    target: Version,
-    *,
-    since: Version | None = None,
-    deprecated: Version | None = None,
-    breaks: Version | None = None,
+    target: Version, since: Version | None, deprecated: Version | None, breaks: Version | None
 ) -> Severity:
     """What torch ``target`` does to code that a rule with these versions watches.
 
     An error when it is removed or broken at the target; a warning when it is deprecated there, or planned to
     break later; else info. ``since`` (when the replacement appeared) has no say.
     """
-    from torchmigrate.rule import Severity
-
     if breaks is not None and breaks <= target:
         return Severity.ERROR
     if breaks is not None or (deprecated is not None and deprecated <= target):
@@ -89,7 +82,7 @@ def find_minimum(folder: str) -> Minimum:
         for name in _metadata_files(directory):
             path = os.path.join(directory, name)
             text = _read(path)
-            if text is None or "torch" not in text:
+            if text is None or "torch" not in text.lower():
                 continue
             requirements = list(_requirements(name, text))
             if not requirements:
@@ -154,7 +147,7 @@ def _requirements(name: str, text: str) -> Iterable[_Requirement]:
         if name == "setup.py":
             return _in_setup_py(text)
         return _mentions(_requirement_lines(text))
-    except (ValueError, RecursionError, MemoryError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         return []
 
 
@@ -168,7 +161,9 @@ def _in_pyproject(text: str) -> list[_Requirement]:
     groups = [
         _mentions(_strings(project.get("dependencies"))),
         _poetry(_table(poetry, "dependencies")),
-        _mentions(line for lines in _table(project, "optional-dependencies").values() for line in _strings(lines)),
+        _mentions(
+            line for lines in _table(project, "optional-dependencies").values() for line in _strings(lines)
+        ),
         _mentions(line for lines in _table(data, "dependency-groups").values() for line in _strings(lines)),
         [
             mention
@@ -202,13 +197,20 @@ def _in_setup_py(text: str) -> list[_Requirement]:
     A bare ``"torch"`` counts only in a list given to `install_requires`: elsewhere it may be anything.
     """
     import ast
+    import warnings
 
-    tree = ast.parse(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text)
     mentions: list[_Requirement] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             mentions += [mention for mention in _mentions([node.value]) if mention.lower is not None]
-        elif isinstance(node, ast.keyword) and node.arg == "install_requires" and isinstance(node.value, ast.List):
+        elif (
+            isinstance(node, ast.keyword)
+            and node.arg == "install_requires"
+            and isinstance(node.value, ast.List)
+        ):
             literals = [item.value for item in node.value.elts if isinstance(item, ast.Constant)]
             mentions += [mention for mention in _mentions(_strings(literals)) if mention.lower is None]
     return mentions

@@ -48,8 +48,7 @@ class Report:
         return sum(self.severities.values())
 
     def add(self, result: FileResult) -> None:
-        """Counts in the result of one file."""
-        self.files += 1
+        """Counts in the findings and errors of one file."""
         self.suppressed += result.suppressed
         self.errors += len(result.errors)
         for finding in result.findings:

@@ -8,7 +8,7 @@ from typing import IO
 
 import click
 
-from torchmigrate.findings import FileResult, Finding
+from torchmigrate.findings import FileError, FileResult, Finding
 from torchmigrate.reporters import Report, all_findings, place, position
 from torchmigrate.rule import Safety, Severity
 from torchmigrate.terminal import escape
@@ -28,8 +28,7 @@ def write_text(
     folded: Counter[str] = Counter()
     for result in results:
         for error in result.errors:
-            where = escape(position(error.path, error.line, error.column, error.cell))
-            out.write(f"{where}: {paint(report, 'error', fg='red', bold=True)}: {escape(error.message)}\n")
+            out.write(error_line(error, report))
         for finding in result.findings:
             if report.shows(finding):
                 out.write("".join(line + "\n" for line in lines(finding)))
@@ -37,6 +36,12 @@ def write_text(
                 folded[finding.code] += 1
     if not report.quiet:
         out.write("".join(line + "\n" for line in [*_folded(results, folded, report), summary(report)]))
+
+
+def error_line(error: FileError, report: Report) -> str:
+    """The line about a file that could not be processed."""
+    where = escape(position(error.path, error.line, error.column, error.cell))
+    return f"{where}: {paint(report, 'error', fg='red', bold=True)}: {escape(error.message)}\n"
 
 
 def headline(finding: Finding, report: Report) -> str:
@@ -86,7 +91,7 @@ def _mark(finding: Finding) -> str:
 
 
 def _folded(results: Sequence[FileResult], folded: Counter[str], report: Report) -> Iterator[str]:
-    files = {code: 0 for code in folded}
+    files = dict.fromkeys(folded, 0)
     severities: dict[str, Severity] = {}
     for result in results:
         for code in {finding.code for finding in result.findings} & folded.keys():

@@ -20,10 +20,11 @@ MAX_WIDTH = 200
 
 def write(results: Sequence[FileResult], report: Report, out: IO[str]) -> None:
     """Writes findings as paragraphs, then counts."""
-    write_text(results, report, out, lambda finding: [*_lines(finding, report), ""])
+    write_text(results, report, out, lambda finding: [*lines(finding, report), ""])
 
 
-def _lines(finding: Finding, report: Report) -> Iterator[str]:
+def lines(finding: Finding, report: Report) -> Iterator[str]:
+    """The paragraph about one finding."""
     yield headline(finding, report)
     margin = ""
     if finding.location is not None and finding.source_lines:
