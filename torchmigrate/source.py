@@ -149,10 +149,8 @@ class Source:
         """The lines that ``span`` touches, without their ends."""
         first = self.line_of(span.start)
         last = self.line_of(max(span.start, span.end - 1))
-        bounds = [*self.line_starts[first - 1 : last + 1], len(self.text)]
-        return tuple(self.text[start:end].decode().rstrip("\r\n") for start, end in pairwise(bounds))[
-            : last - first + 1
-        ]
+        bounds = [*self.line_starts[first - 1 : last + 1], len(self.text)][: last - first + 2]
+        return tuple(self.original[a:b].decode().rstrip("\r\n") for a, b in pairwise(bounds))
 
     def replaced(self, edits: Iterable[Edit]) -> bytes:
         """The content of the file with ``edits`` applied to ``text``; every byte outside of them stays.
