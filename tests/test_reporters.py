@@ -22,7 +22,10 @@ from torchmigrate.versions import Minimum
 DATA = Path(__file__).parent / "data"
 REPORT_SCHEMA = Path(reporters.__file__).parent.parent / "data" / "report.schema.json"
 
-SCRIPT = Rule("TS101", doc="`torch.jit.script` is deprecated.\n\nWhy: it is.\n\nSource: https://example.org/\n  script\n")
+SCRIPT = Rule(
+    "TS101",
+    doc="`torch.jit.script` is deprecated.\n\nWhy: it is.\n\nSource: https://example.org/\n  script\n",
+)
 SCRIPT.name, SCRIPT.family = "script", "torchscript"
 MARKER = Rule("TS110", doc="Markers do nothing in eager.")
 MARKER.name, MARKER.family = "marker", "torchscript"
@@ -107,7 +110,10 @@ TS110 info: Markers do nothing in eager: 1 in 1 file (--show TS110 lists them)
     def test_info_is_listed_when_asked_for(self) -> None:
         for asked in ({"show": ("info",)}, {"show": ("TS110",)}, {"select": ("TS110",)}):
             text = one("full", INFO, **asked)
-            assert "7 | @torch.jit.unused\n  |  ^^^^^^^^^^^^^^^^\n  = no fix: the project still scripts\n" in text
+            assert (
+                "7 | @torch.jit.unused\n  |  ^^^^^^^^^^^^^^^^\n  = no fix: the project still scripts\n"
+                in text
+            )
             assert "--show" not in text
 
     def test_a_fix_that_the_settings_allow_is_fixable(self) -> None:
@@ -197,7 +203,10 @@ pkg/b.py:3:4: error: is not Python: invalid syntax
 
     def test_folds_count_findings_and_files_of_each_rule(self) -> None:
         text = written("concise", FileResult("a.py", (INFO, INFO)), FileResult("b.py", (INFO,)))
-        assert text.splitlines()[0] == "TS110 info: Markers do nothing in eager: 3 in 2 files (--show TS110 lists them)"
+        assert (
+            text.splitlines()[0]
+            == "TS110 info: Markers do nothing in eager: 3 in 2 files (--show TS110 lists them)"
+        )
 
     def test_nothing_found(self) -> None:
         assert written("concise", FileResult("a.py")) == "7 files in 1.23 s; no findings.\n"
@@ -249,7 +258,13 @@ class TestJson:
         }
         assert [finding["code"] for finding in document["findings"]] == ["TS101", "TS110"]
         assert document["errors"] == [
-            {"path": "pkg/b.py", "message": "is not Python: invalid syntax", "line": 3, "column": 4, "cell": None}
+            {
+                "path": "pkg/b.py",
+                "message": "is not Python: invalid syntax",
+                "line": 3,
+                "column": 4,
+                "cell": None,
+            }
         ]
         assert document["summary"] == {
             "files": 7,
@@ -304,7 +319,9 @@ class TestGithub:
         )
 
     def test_a_notebook_has_no_line_numbers_of_its_cells(self) -> None:
-        assert one("github", IN_NOTEBOOK).startswith("::warning file=n.ipynb,title=torchmigrate TS101::cell 3: `")
+        assert one("github", IN_NOTEBOOK).startswith(
+            "::warning file=n.ipynb,title=torchmigrate TS101::cell 3: `"
+        )
 
     def test_a_finding_about_a_machine_has_no_file(self) -> None:
         assert one("github", ON_MACHINE) == "::error title=torchmigrate RT001::the driver is too old\n"
@@ -331,7 +348,10 @@ class TestSarif:
         assert result["locations"] == [{"physicalLocation": {"artifactLocation": artifact, "region": region}}]
         change = result["fixes"][0]["artifactChanges"][0]
         assert change["artifactLocation"] == artifact
-        assert change["replacements"][0] == {"deletedRegion": region, "insertedContent": {"text": "torch.compile"}}
+        assert change["replacements"][0] == {
+            "deletedRegion": region,
+            "insertedContent": {"text": "torch.compile"},
+        }
         rule = run["tool"]["driver"]["rules"][result["ruleIndex"]]
         assert (rule["id"], rule["name"]) == ("TS101", "script")
         assert [result["ruleId"] for result in run["results"]] == ["TS101", "TS110"]
@@ -339,7 +359,11 @@ class TestSarif:
 
     @pytest.mark.parametrize(
         ("path", "uri"),
-        [("a b/ü:#%.py", "a%20b/%C3%BC%3A%23%25.py"), ("\udcff.py", "%FF.py"), ("/x/a b.py", "file:///x/a%20b.py")],
+        [
+            ("a b/ü:#%.py", "a%20b/%C3%BC%3A%23%25.py"),
+            ("\udcff.py", "%FF.py"),
+            ("/x/a b.py", "file:///x/a%20b.py"),
+        ],
     )
     def test_paths_become_uris(self, path: str, uri: str) -> None:
         log = json.loads(one("sarif", replace(FINDING, path=path)))
@@ -351,7 +375,9 @@ class TestSarif:
             log = json.loads(written("sarif", FileResult("pkg/a.py", findings)))
             return [result["partialFingerprints"]["torchmigrate/v1"] for result in log["runs"][0]["results"]]
 
-        moved = replace(FINDING, location=Location(80, 9, 80, 25), source_lines=("    " + FINDING.source_lines[0],))
+        moved = replace(
+            FINDING, location=Location(80, 9, 80, 25), source_lines=("    " + FINDING.source_lines[0],)
+        )
         assert prints(FINDING) == prints(moved)
         twice = prints(FINDING, moved)
         assert twice[0] == prints(FINDING)[0]
