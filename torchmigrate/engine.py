@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from torchmigrate import edits, imports, suppress
+from torchmigrate import edits, imports
 from torchmigrate.context import Context, Options
 from torchmigrate.findings import Edit, FileError, FileResult, Finding
 from torchmigrate.names import Links
@@ -163,6 +163,8 @@ class Engine:
     def _suppressed(self, source: Source, findings: list[Finding]) -> FileResult:
         if _MARK not in source.text:
             return FileResult(source.path, tuple(findings))
+        from torchmigrate import suppress
+
         kept, number = suppress.suppressions(source).apply(
             findings, lambda code: self._selects(code, source.path)
         )

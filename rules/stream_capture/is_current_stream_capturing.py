@@ -24,6 +24,7 @@ torch 2.12 wheel: torch/_C/__init__.pyi (`Stream.is_capturing`), torch/cuda/grap
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -44,8 +45,11 @@ rule = Rule(
         "torch.xpu.is_current_stream_capturing",
         "torch.xpu.graphs.is_current_stream_capturing",
         "torch.mtia.is_current_stream_capturing",
+        "torch.mtia.mtia_graph.is_current_stream_capturing",
         "torch.get_device_module().is_current_stream_capturing",
         "torch._C._cuda_isCurrentStreamCapturing",
+        "torch._C._xpu_isCurrentStreamCapturing",
+        "torch._C._mtia_isCurrentStreamCapturing",
     ),
     message="`{symbol}` is superseded by `Stream.is_capturing`, which works on every accelerator",
     since=(2, 12),
@@ -94,5 +98,5 @@ def _device(use: Use, ctx: Context) -> Spelling | None:
         return Spelling(ctx.text(use.node.value)) if isinstance(use.node, ast.Attribute) else None
     if ctx.options.device_agnostic:
         return ctx.imports.spell("torch.accelerator", use)
-    module = "torch.cuda" if "._C." in use.symbol else ".".join(use.symbol.split(".")[:2])
-    return ctx.imports.spell(module, use)
+    device = re.search(r"cuda|xpu|mtia", use.symbol)
+    return ctx.imports.spell(f"torch.{device[0]}", use) if device else None

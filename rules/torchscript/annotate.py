@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torchmigrate.uses import Use
 
 rule = Rule(
-    code="TS132",
+    code="TS154",
     symbols=("torch.jit.annotate",),
     message="`{symbol}` only returns its value outside TorchScript",
     since=(2, 0),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torchmigrate.uses import Use
 
 rule = Rule(
-    code="TS131",
+    code="TS155",
     symbols=("torch.jit.Final", "torch._jit_internal.Final"),
     message="`{symbol}` is `typing.Final`",
     since=(2, 0),
