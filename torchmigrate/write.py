@@ -34,9 +34,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> 
         raise PermissionError(f"{target} cannot be replaced: its folder is read-only")
     temporary: str | None = None
     try:
-        handle, temporary = tempfile.mkstemp(
-            prefix=f".{target.name[:100]}.", suffix=".tmp", dir=target.parent
-        )
+        handle, temporary = tempfile.mkstemp(prefix=".torchmigrate-", suffix=".tmp", dir=target.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
