@@ -162,6 +162,8 @@ class TestVerify:
             ("if is_scripting(): a\n", [("if is_scripting(): ", "")]),
             ("foo_bar(x)\n", [("_bar", "")]),
             ("def f():\n    return x\n", [("x", "(\n        x\n    )")]),
+            ("import a\na.b(c)\n", [("^a.b", "import d\n"), ("a.b", "d.e")]),
+            ("@a.b\ndef f(): pass\n", [("^@", "import d\n"), ("@a.b\n", "")]),
             ("x = 1\r\ny = 2\r\n", [("x = 1", "x = 1\nz = 3")]),
         ],
     )
@@ -220,6 +222,11 @@ class TestVerify:
     ) -> None:
         with pytest.raises(VerifyError):
             verify(*edited(old, *replacements))
+
+    def test_neighbouring_statements_may_go_with_one_edit_each(self) -> None:
+        before = Source.read("a.py", b"a\nb\nc\n")
+        edits = [Edit(0, 2, ""), Edit(2, 4, ""), Edit(4, 4, "d\n")]
+        verify(before, Source.read("a.py", before.replaced(edits)), edits)
 
     def test_the_place_is_that_of_the_neighbour_before(self) -> None:
         with pytest.raises(VerifyError, match="meaning of the BinOp") as caught:

@@ -7,7 +7,7 @@ from torchmigrate.findings import Edit, Span
 
 
 class Shift:
-    """Where offsets before and after correspond. Edits that touch each other count as one."""
+    """Where offsets before and after correspond. Replacements that touch each other count as one."""
 
     def __init__(self, text: bytes, edits: list[Edit]) -> None:
         self.old: list[Span] = []
@@ -18,7 +18,7 @@ class Shift:
         for edit in edits:
             length = len(rendered(text, edit))
             start = edit.start + shift
-            if self.old and self.old[-1].end == edit.start:
+            if self.old and self.old[-1].start < self.old[-1].end == edit.start < edit.end:
                 self.old[-1] = Span(self.old[-1].start, edit.end)
                 self.new[-1] = Span(self.new[-1].start, start + length)
             else:
@@ -39,10 +39,14 @@ class Shift:
 
     def fits(self, old: int, new: int) -> bool:
         """Whether ``new`` may be where ``old`` went: its shifted place, or anywhere in an edit that touches it."""
-        for before, after in zip(self.old, self.new, strict=True):
-            if before.start <= old <= before.end:
-                return after.start <= new <= after.end
-        return new == self._moved(old, True)
+        touching = [
+            after
+            for before, after in zip(self.old, self.new, strict=True)
+            if before.start <= old <= before.end
+        ]
+        if not touching:
+            return new == self._moved(old, True)
+        return touching[0].start <= new <= touching[-1].end
 
 
 def touches(edit: Span, span: Span) -> bool:
@@ -51,4 +55,5 @@ def touches(edit: Span, span: Span) -> bool:
 
 
 def is_inside(span: Span | None, edits: list[Span]) -> bool:
+    """Whether one of ``edits`` covers all of ``span``."""
     return span is not None and any(edit.start <= span.start and span.end <= edit.end for edit in edits)
