@@ -12,8 +12,37 @@ from collections.abc import Iterable
 from functools import cached_property
 
 _GENERIC = frozenset(
-    """torch cuda distributed nn utils ops export functional amp load save send recv wait script trace
-    ignore unused fork freeze compile Stream cpu xpu optim _C c10d_functional tensor device""".split()
+    [
+        "_C",
+        "amp",
+        "c10d_functional",
+        "compile",
+        "cpu",
+        "cuda",
+        "device",
+        "distributed",
+        "export",
+        "fork",
+        "freeze",
+        "functional",
+        "ignore",
+        "load",
+        "nn",
+        "ops",
+        "optim",
+        "recv",
+        "save",
+        "script",
+        "send",
+        "Stream",
+        "tensor",
+        "torch",
+        "trace",
+        "unused",
+        "utils",
+        "wait",
+        "xpu",
+    ]
 )
 """Identifiers too common in code that has nothing to do with a symbol to be its token, if it has another one."""
 
@@ -111,12 +140,18 @@ class Watch:
     def _spelled(self) -> re.Pattern[bytes]:
         """Matches ``torch.jit``: a token directly below torch, spelled in full."""
         below = "|".join(sorted(self._below_torch)).encode()
-        return re.compile(rb"(?<!\w)torch[\s\\]*\.[\s\\]*(?:" + below + rb")(?!\w)") if below else re.compile(rb"(?!)")
+        return (
+            re.compile(rb"(?<!\w)torch[\s\\]*\.[\s\\]*(?:" + below + rb")(?!\w)")
+            if below
+            else re.compile(rb"(?!)")
+        )
 
     @property
     def _below_torch(self) -> set[str]:
         tokens = set(self._patterns.values())
-        return {t for t in tokens if all(segments(s)[1:2] == [t] for s, p in self._patterns.items() if p == t)}
+        return {
+            t for t in tokens if all(segments(s)[1:2] == [t] for s, p in self._patterns.items() if p == t)
+        }
 
     def passes(self, text: bytes) -> bool:
         """Gate 1, whole: the file mentions torch, and spells a token as an identifier of its own.
@@ -134,14 +169,21 @@ class Watch:
 def identifiers(names: Iterable[str], *, escape: bool = True) -> re.Pattern[bytes]:
     """A pattern that matches any of the names as a whole identifier."""
     unique = sorted({re.escape(name) if escape else name for name in names}, key=len, reverse=True)
-    return re.compile(rb"(?<!\w)(?:" + "|".join(unique).encode() + rb")(?!\w)") if unique else re.compile(rb"(?!)")
+    return (
+        re.compile(rb"(?<!\w)(?:" + "|".join(unique).encode() + rb")(?!\w)")
+        if unique
+        else re.compile(rb"(?!)")
+    )
 
 
 def _tokens(symbols: list[str]) -> dict[str, str]:
     """Chooses a token for each symbol: the identifier that serves most symbols, the longest among equals."""
     candidates = {symbol: _candidates(symbol) for symbol in symbols}
     served = Counter(part for parts in candidates.values() for part in parts)
-    return {symbol: max(parts, key=lambda part: (served[part], len(part), part)) for symbol, parts in candidates.items()}
+    return {
+        symbol: max(parts, key=lambda part: (served[part], len(part), part))
+        for symbol, parts in candidates.items()
+    }
 
 
 def _candidates(symbol: str) -> list[str]:
