@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from torchmigrate import edits, imports, verify
+from torchmigrate import edits, imports
 from torchmigrate.context import Context, Options
 from torchmigrate.findings import Edit, FileError, FileResult, Finding, Span
 from torchmigrate.names import Links
@@ -111,7 +111,7 @@ class Engine:
                 break
             try:
                 source = self._applied(source, changes)
-            except (verify.VerifyError, SourceError) as error:
+            except (edits.VerifyError, SourceError) as error:
                 return self._untouched(original, project, links, error)
             applied += chosen
             uses = Uses(source, self.watch, links)
@@ -138,19 +138,21 @@ class Engine:
             return source, result
         try:
             source = self._applied(source, unused)
-        except (verify.VerifyError, SourceError):
+        except (edits.VerifyError, SourceError):
             return source, result
         findings, _ = self._findings(source, Uses(source, self.watch, links), project)
         return source, self._suppressed(source, findings)
 
     def _applied(self, source: Source, changes: Sequence[Edit]) -> Source:
-        """The source with edits applied. Raises VerifyError, or SourceError, if they change more than they say."""
+        """The source with edits applied. Raises VerifyError or SourceError if they change more than they say."""
         changed = Source.read(source.path, source.replaced(changes))
-        verify.verify(source, changed, changes)
+        from torchmigrate.verify import verify
+
+        verify(source, changed, changes)
         return changed
 
     def _untouched(
-        self, source: Source, project: Project, links: Links | None, error: verify.VerifyError | SourceError
+        self, source: Source, project: Project, links: Links | None, error: edits.VerifyError | SourceError
     ) -> Fixed:
         scan = self.scan(source.path, source.raw, project, links)
         failure = replace(
@@ -209,5 +211,5 @@ def _choose(
     return [f for f in wanted if id(f.fix) in identities], edits.union(chosen)
 
 
-def _file_error(path: str, error: SourceError | verify.VerifyError) -> FileError:
+def _file_error(path: str, error: SourceError | edits.VerifyError) -> FileError:
     return FileError(path, error.message, error.line, error.column, getattr(error, "cell", None))
