@@ -123,6 +123,23 @@ def test_alternatives_of_an_import_error_are_found_but_not_certain() -> None:
     assert not use.certain
 
 
+def test_what_only_type_checkers_see_does_not_hide_what_runs() -> None:
+    code = """
+        if TYPE_CHECKING:
+            from typing import overload as script
+        else:
+            from torch.jit import script
+
+        @script
+        def f(): ...
+    """
+    assert [(use.kind, use.certain) for use in uses(code)] == [(Kind.DECORATOR, False)]
+
+
+def test_a_wildcard_does_not_stand_for_results() -> None:
+    assert found("import torch\nx = torch._C._jit_get()\nx.y()") == [("torch._C._jit_*", "call")]
+
+
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
@@ -195,6 +212,17 @@ def test_uses_come_in_order_of_position() -> None:
         (b"import torch\ntorch.jit.script", True),
         (b"import numba\nnumba.jit", False),
         (b"import torch\njitter = 1", False),
+        (b"import torch, triton\n@triton.jit\ndef f(): ...", False),
+        (b"import torch as t\nt.jit.script", True),
+        (b"from torch import jit\njit.script", True),
+        (b"from torch import (nn,\n jit)\njit.script", True),
+        (b"from .compat import *\ntorch\ntorch.jit.script", True),
+        (b"from x import (a,\n torch as t)\nt.jit.script", True),
+        (b"import torch\nt = torch\nt.jit.script", True),
+        (b"import torch\ntorch \\\n  .jit.script", True),
+        (b"import torch\ngetattr(torch, 'jit').script", True),
+        (b"import torch\nmock.patch('torch.jit.script')", True),
+        (b"t = pytest.importorskip('torch')\nt.jit.script", True),
         (b"import torch\nm.to_torchscript()", True),
         (b"import torch\ntorch._C._jit_set_x()", True),
     ],

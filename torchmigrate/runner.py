@@ -157,13 +157,15 @@ class Run:
 
     def _reached(self, fresh: Mapping[str, Mapping[str, str]]) -> set[str]:
         """The files that spell one of the exported names, and import from a module that exports it."""
-        names = identifiers({name for exported in fresh.values() for name in exported})
+        exported = {name for names in fresh.values() for name in names}
+        spelled = [name.encode() for name in exported]
+        names = identifiers(exported)
         imports = _imports({os.path.basename(module_path(path)) for path in fresh})
         reached = set()
         for path, file in self.files.items():
             with contextlib.suppress(OSError):
                 data = _read(file)
-                if names.search(data) and imports.search(data):
+                if any(name in data for name in spelled) and names.search(data) and imports.search(data):
                     reached.add(path)
         return reached
 

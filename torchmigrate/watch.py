@@ -18,6 +18,18 @@ _GENERIC = frozenset(
 """Identifiers too common in code that has nothing to do with a symbol to be its token, if it has another one."""
 
 
+_TORCH_RENAMED = re.compile(
+    rb"(?<![\w.])from\s+torch\s+import(?!\w)"
+    rb"|(?<!\w)torch\s+as\s"
+    rb"|(?<!\w)import\s*\(?\s*\*"
+    rb"|(?<!\w)from\s+[\w.]+\s+import(?:\s*\([^)]*|[^\n]*)(?<!\w)torch(?!\w)"
+    rb"|=\s*torch\s*(?:[;#,)\r\n]|\Z)"
+    rb"|[\"']torch(?:\.\w+)*[\"']"
+    rb"|(?<!\w)getattr\s*\(\s*torch(?!\w)"
+)
+"""The ways in which ``torch.jit`` can be meant without being spelled: another name, a star import, a string."""
+
+
 def segments(symbol: str) -> list[str]:
     """Splits a qualified name: ``torch.jit.script().save`` → ``torch``, ``jit``, ``script``, ``()``, ``save``."""
     return [part for part in symbol.replace("()", ".()").split(".") if part]
@@ -59,11 +71,14 @@ class Watch:
         self.leaves = frozenset(segments(s)[-1] for s in self.exact) | frozenset(self.methods)
 
     def match(self, name: str) -> str | None:
-        """The symbol that a qualified name is, or None; the longest of those that end in ``*``."""
+        """The symbol that a qualified name is, or None; the longest of those that end in ``*``.
+
+        A ``*`` stands for names, not for what calling them returns.
+        """
         if name in self.exact:
             return name
         for prefix in self.prefixes:
-            if name.startswith(prefix):
+            if name.startswith(prefix) and "()" not in name[len(prefix) :]:
                 return prefix + "*"
         return None
 
@@ -81,15 +96,39 @@ class Watch:
     @cached_property
     def token(self) -> re.Pattern[bytes]:
         """Matches each token as a whole identifier; group-less, for `finditer` over a file's text."""
-        return identifiers(
-            {t + r"\w*" if s.endswith(t + "*") else t for s, t in self._token_of.items()}, escape=False
-        )
+        return identifiers(set(self._patterns.values()), escape=False)
+
+    @cached_property
+    def _patterns(self) -> dict[str, str]:
+        return {s: t + r"\w*" if s.endswith(t + "*") else t for s, t in self._token_of.items()}
+
+    @cached_property
+    def _own(self) -> re.Pattern[bytes]:
+        """Matches the tokens that do not stand directly below torch."""
+        return identifiers(set(self._patterns.values()) - self._below_torch, escape=False)
+
+    @cached_property
+    def _spelled(self) -> re.Pattern[bytes]:
+        """Matches ``torch.jit``: a token directly below torch, spelled in full."""
+        below = "|".join(sorted(self._below_torch)).encode()
+        return re.compile(rb"(?<!\w)torch[\s\\]*\.[\s\\]*(?:" + below + rb")(?!\w)") if below else re.compile(rb"(?!)")
+
+    @property
+    def _below_torch(self) -> set[str]:
+        tokens = set(self._patterns.values())
+        return {t for t in tokens if all(segments(s)[1:2] == [t] for s, p in self._patterns.items() if p == t)}
 
     def passes(self, text: bytes) -> bool:
-        """Gate 1, whole: the file mentions torch and a token, and the token is an identifier of its own."""
+        """Gate 1, whole: the file mentions torch, and spells a token as an identifier of its own.
+
+        A token directly below torch is often a word of other libraries too (``triton.jit``): it counts if it is
+        spelled ``torch.jit``, or if the file has torch, or parts of it, under another name.
+        """
         if b"torch" not in text or not any(token in text for token in self.gate):
             return False
-        return self.token.search(text) is not None
+        if self._own.search(text) or self._spelled.search(text):
+            return True
+        return _TORCH_RENAMED.search(text) is not None and self.token.search(text) is not None
 
 
 def identifiers(names: Iterable[str], *, escape: bool = True) -> re.Pattern[bytes]:
