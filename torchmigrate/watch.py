@@ -73,12 +73,16 @@ class Watch:
     def match(self, name: str) -> str | None:
         """The symbol that a qualified name is, or None; the longest of those that end in ``*``.
 
-        A ``*`` stands for names, not for what calling them returns.
+        A ``*`` stands for names, not for what calling them returns, nor for the attributes of a symbol.
         """
         if name in self.exact:
             return name
         for prefix in self.prefixes:
             if name.startswith(prefix) and "()" not in name[len(prefix) :]:
+                outer = name
+                while len(outer := outer.rpartition(".")[0]) > len(prefix):
+                    if outer in self.exact:
+                        return None
                 return prefix + "*"
         return None
 
@@ -134,14 +138,21 @@ class Watch:
 def identifiers(names: Iterable[str], *, escape: bool = True) -> re.Pattern[bytes]:
     """A pattern that matches any of the names as a whole identifier."""
     unique = sorted({re.escape(name) if escape else name for name in names}, key=len, reverse=True)
-    return re.compile(rb"(?<!\w)(?:" + "|".join(unique).encode() + rb")(?!\w)") if unique else re.compile(rb"(?!)")
+    return (
+        re.compile(rb"(?<!\w)(?:" + "|".join(unique).encode() + rb")(?!\w)")
+        if unique
+        else re.compile(rb"(?!)")
+    )
 
 
 def _tokens(symbols: list[str]) -> dict[str, str]:
     """Chooses a token for each symbol: the identifier that serves most symbols, the longest among equals."""
     candidates = {symbol: _candidates(symbol) for symbol in symbols}
     served = Counter(part for parts in candidates.values() for part in parts)
-    return {symbol: max(parts, key=lambda part: (served[part], len(part), part)) for symbol, parts in candidates.items()}
+    return {
+        symbol: max(parts, key=lambda part: (served[part], len(part), part))
+        for symbol, parts in candidates.items()
+    }
 
 
 def _candidates(symbol: str) -> list[str]:
