@@ -14,6 +14,7 @@ from torchmigrate.project import Mention, Project
 from torchmigrate.rule import Rule, Safety
 from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Use, Uses
+from torchmigrate.verify import VerifyError, verify
 from torchmigrate.watch import Watch
 
 MAX_ROUNDS = 10
@@ -103,7 +104,7 @@ class Engine:
                 break
             try:
                 source = self._applied(source, changes)
-            except (edits.VerifyError, SourceError) as error:
+            except (VerifyError, SourceError) as error:
                 return self._untouched(original, project, links, error)
             applied += chosen
             uses = Uses(source, self.watch, links)
@@ -124,7 +125,7 @@ class Engine:
             return source, result
         try:
             source = self._applied(source, unused)
-        except (edits.VerifyError, SourceError):
+        except (VerifyError, SourceError):
             return source, result
         findings, _ = self._findings(source, Uses(source, self.watch, links), project)
         return source, self._suppressed(source, findings)
@@ -132,11 +133,11 @@ class Engine:
     def _applied(self, source: Source, changes: Sequence[Edit]) -> Source:
         """The source with edits applied. Raises VerifyError, or SourceError, if they change more than they say."""
         changed = Source.read(source.path, source.replaced(changes))
-        edits.verify(source, changed, changes)
+        verify(source, changed, changes)
         return changed
 
     def _untouched(
-        self, source: Source, project: Project, links: Links | None, error: edits.VerifyError | SourceError
+        self, source: Source, project: Project, links: Links | None, error: VerifyError | SourceError
     ) -> Fixed:
         scan = self.scan(source.path, source.raw, project, links)
         failure = replace(
@@ -182,10 +183,10 @@ def _choose(
 ) -> tuple[list[Finding], list[Edit]]:
     """The findings whose fixes go together, and all their edits."""
     wanted = [f for f in findings if f.fix is not None and f.fix.safety is not Safety.MANUAL and wants(f)]
-    fixes = [f.fix for f in wanted if f.fix is not None]
-    taken = edits.select(fixes)
-    return [wanted[i] for i in taken.chosen], taken.edits
+    chosen, _ = edits.select([f.fix for f in wanted if f.fix is not None])
+    taken = {id(fix) for fix in chosen}
+    return [f for f in wanted if id(f.fix) in taken], edits.union(chosen)
 
 
-def _file_error(path: str, error: SourceError | edits.VerifyError) -> FileError:
+def _file_error(path: str, error: SourceError | VerifyError) -> FileError:
     return FileError(path, error.message, error.line, error.column, getattr(error, "cell", None))
