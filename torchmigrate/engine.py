@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from torchmigrate import edits, imports
 from torchmigrate.context import Context, Options
+from torchmigrate.edits import VerifyError
 from torchmigrate.findings import Edit, FileError, FileResult, Finding, Span
 from torchmigrate.names import Links
 from torchmigrate.project import Mention, Project
 from torchmigrate.rule import Rule, Safety
 from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Use, Uses
+
 from torchmigrate.watch import Watch
 
 MAX_ROUNDS = 10
@@ -111,7 +113,7 @@ class Engine:
                 break
             try:
                 source = self._applied(source, changes)
-            except (edits.VerifyError, SourceError) as error:
+            except (VerifyError, SourceError) as error:
                 return self._untouched(original, project, links, error)
             applied += chosen
             uses = Uses(source, self.watch, links)
@@ -138,7 +140,7 @@ class Engine:
             return source, result
         try:
             source = self._applied(source, unused)
-        except (edits.VerifyError, SourceError):
+        except (VerifyError, SourceError):
             return source, result
         findings, _ = self._findings(source, Uses(source, self.watch, links), project)
         return source, self._suppressed(source, findings)
@@ -152,7 +154,7 @@ class Engine:
         return changed
 
     def _untouched(
-        self, source: Source, project: Project, links: Links | None, error: edits.VerifyError | SourceError
+        self, source: Source, project: Project, links: Links | None, error: VerifyError | SourceError
     ) -> Fixed:
         scan = self.scan(source.path, source.raw, project, links)
         failure = replace(
@@ -211,5 +213,5 @@ def _choose(
     return [f for f in wanted if id(f.fix) in identities], edits.union(chosen)
 
 
-def _file_error(path: str, error: SourceError | edits.VerifyError) -> FileError:
+def _file_error(path: str, error: SourceError | VerifyError) -> FileError:
     return FileError(path, error.message, error.line, error.column, getattr(error, "cell", None))

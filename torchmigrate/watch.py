@@ -102,12 +102,16 @@ class Watch:
     def match(self, name: str) -> str | None:
         """The symbol that a qualified name is, or None; the longest of those that end in ``*``.
 
-        A ``*`` stands for names, not for what calling them returns.
+        A ``*`` stands for names, not for what calling them returns, nor for the attributes of a symbol.
         """
         if name in self.exact:
             return name
         for prefix in self.prefixes:
             if name.startswith(prefix) and "()" not in name[len(prefix) :]:
+                outer = name
+                while len(outer := outer.rpartition(".")[0]) > len(prefix):
+                    if outer in self.exact:
+                        return None
                 return prefix + "*"
         return None
 
