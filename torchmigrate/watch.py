@@ -12,8 +12,37 @@ from collections.abc import Iterable
 from functools import cached_property
 
 _GENERIC = frozenset(
-    """torch cuda distributed nn utils ops export functional amp load save send recv wait script trace
-    ignore unused fork freeze compile Stream cpu xpu optim _C c10d_functional tensor device""".split()
+    [
+        "_C",
+        "amp",
+        "c10d_functional",
+        "compile",
+        "cpu",
+        "cuda",
+        "device",
+        "distributed",
+        "export",
+        "fork",
+        "freeze",
+        "functional",
+        "ignore",
+        "load",
+        "nn",
+        "ops",
+        "optim",
+        "recv",
+        "save",
+        "script",
+        "send",
+        "Stream",
+        "tensor",
+        "torch",
+        "trace",
+        "unused",
+        "utils",
+        "wait",
+        "xpu",
+    ]
 )
 """Identifiers too common in code that has nothing to do with a symbol to be its token, if it has another one."""
 
@@ -115,12 +144,18 @@ class Watch:
     def _spelled(self) -> re.Pattern[bytes]:
         """Matches ``torch.jit``: a token directly below torch, spelled in full."""
         below = "|".join(sorted(self._below_torch)).encode()
-        return re.compile(rb"(?<!\w)torch[\s\\]*\.[\s\\]*(?:" + below + rb")(?!\w)") if below else re.compile(rb"(?!)")
+        return (
+            re.compile(rb"(?<!\w)torch[\s\\]*\.[\s\\]*(?:" + below + rb")(?!\w)")
+            if below
+            else re.compile(rb"(?!)")
+        )
 
     @property
     def _below_torch(self) -> set[str]:
         tokens = set(self._patterns.values())
-        return {t for t in tokens if all(segments(s)[1:2] == [t] for s, p in self._patterns.items() if p == t)}
+        return {
+            t for t in tokens if all(segments(s)[1:2] == [t] for s, p in self._patterns.items() if p == t)
+        }
 
     def passes(self, text: bytes) -> bool:
         """Gate 1, whole: the file mentions torch, and spells a token as an identifier of its own.
