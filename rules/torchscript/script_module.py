@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.findings import Finding
 from torchmigrate.rule import Kind, Rule, Safety
+
 from .authoring import BASES
 
 if TYPE_CHECKING:
