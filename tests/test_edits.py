@@ -207,6 +207,7 @@ class TestVerify:
             ("def f():\n    N\n    return x\n", [("N", "pass\ndef g():\n    pass")]),
             ("x = y\n", [("=", "==")]),
             ("x = f'{N}'\n", [("N", "a}{b")]),
+            ("x = f'{N=}'\n", [("N", "a")]),
             # Docstrings and __future__.
             ("'''doc'''\na\n", [("^'''doc", "import b\n")]),
             ("import a\n'''text'''\n", [("import a\n", "")]),
