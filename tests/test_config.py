@@ -256,7 +256,7 @@ class TestFiles:
 
     def test_a_table_that_is_none_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "pyproject.toml").write_text("[tool]\ntorchmigrate = 3\n")
-        with pytest.raises(ConfigError, match="`tool.torchmigrate` must be a table"):
+        with pytest.raises(ConfigError, match=r"`tool\.torchmigrate` must be a table"):
             config.find_file(str(tmp_path))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from typing import IO
 
 
@@ -37,6 +36,8 @@ def replace_file(path: str, text: str) -> None:
 
     Raises `torchmigrate.options.Failure`.
     """
+    import tempfile
+
     from torchmigrate.options import Failure
 
     data = text.encode("utf-8", "backslashreplace")
