@@ -33,7 +33,11 @@ def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
     for number in range(2_000):
         (tmp_path / f"{number:04}.py").write_text("def (\n")
     process = subprocess.Popen(
-        [*PROGRAM, "check", "--quiet"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*PROGRAM, "check", "--quiet"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     assert process.stderr is not None
@@ -43,8 +47,22 @@ def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
     assert process.wait(timeout=60) == 2
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_a_full_disk_behind_standard_output_is_an_error(tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*PROGRAM, "check", "-q", "nowhere"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE
+        )
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"Error: the output cannot be written: No space left on device\n",
+    )
+
+
 @pytest.mark.parametrize("command", [["check"], ["fix"], ["fix", "--apply", "--unsafe"]])
-def test_an_interrupt_ends_with_130_and_leaves_no_file_half_written(tmp_path: Path, command: list[str]) -> None:
+def test_an_interrupt_ends_with_130_and_leaves_no_file_half_written(
+    tmp_path: Path, command: list[str]
+) -> None:
     before = "import torch\n\nx = torch.jit.annotate(int, 1)\n" + "y = 1\n" * 1_000
     names = [f"{number:04}.py" for number in range(600)]
     for name in names:
