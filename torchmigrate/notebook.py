@@ -132,6 +132,10 @@ class Notebook(Source):
             plain.line - above, plain.column, plain.end_line - above, plain.end_column, cell.number
         )
 
+    def whole_line(self, offset: int) -> Span:
+        line = super().whole_line(offset)
+        return Span(line.start, min(line.end, self._cell_at(offset).end)) if self._cells else line
+
     def replaced(self, edits: Iterable[Edit]) -> bytes:
         """The file with ``edits`` applied inside the cells' JSON strings; every other byte of it stays.
 
