@@ -47,7 +47,7 @@ class FixResult:
     result: FileResult
 
 
-class Changed(Exception):
+class Changed(Exception):  # noqa: N818
     """As `torchmigrate.write.Changed`."""
 
 
