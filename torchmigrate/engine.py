@@ -15,7 +15,6 @@ from torchmigrate.project import Mention, Project
 from torchmigrate.rule import Rule, Safety
 from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Use, Uses
-
 from torchmigrate.watch import Watch
 
 MAX_ROUNDS = 10
