@@ -31,7 +31,7 @@ def test_a_clean_file_needs_none_of_the_slow_modules(tmp_path: Path) -> None:
 
 def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
     for number in range(2_000):
-        (tmp_path / f"{number:04}.py").write_text("def (\n")
+        (tmp_path / f"{number:04}.py").write_text("import torch\ntorch.jit.script(\n")
     process = subprocess.Popen(
         [*PROGRAM, "check", "--quiet"],
         cwd=tmp_path,
@@ -41,7 +41,7 @@ def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert process.stderr is not None
-    assert process.stdout.readline().startswith("0000.py:1:")
+    assert process.stdout.readline().startswith("0000.py:2:")
     process.stdout.close()
     assert process.stderr.read() == ""
     assert process.wait(timeout=60) == 2
