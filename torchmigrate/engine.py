@@ -73,7 +73,7 @@ class Engine:
 
     def concerns(self, data: bytes) -> bool:
         """Gate 1: whether a file with this content has to be looked at."""
-        return self.watch.passes(data) or _MARK in data
+        return self.watch.gate.passes(data) or _MARK in data
 
     def scan(self, path: str, data: bytes, project: Project, links: Links | None = None) -> Scan:
         """Checks one file that passed gate 1. Never raises for what the file holds."""

@@ -14,12 +14,12 @@ from torchmigrate.context import Options
 from torchmigrate.engine import Engine, Scan
 from torchmigrate.files import Input
 from torchmigrate.findings import FileError, FileResult, Finding
+from torchmigrate.gate import spelled
 from torchmigrate.project import Project, module_path
 from torchmigrate.rule import Safety
 from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Uses
 from torchmigrate.versions import Version
-from torchmigrate.watch import identifiers
 
 Progress = Callable[[int, int], None]
 
@@ -164,14 +164,12 @@ class Run:
     def _reached(self, fresh: Mapping[str, Mapping[str, str]]) -> set[str]:
         """The files that spell one of the exported names, and import from a module that exports it."""
         exported = {name for names in fresh.values() for name in names}
-        spelled = [name.encode() for name in exported]
-        names = identifiers(exported)
         imports = _imports({os.path.basename(module_path(path)) for path in fresh})
         reached = set()
         for path, file in self.files.items():
             with contextlib.suppress(OSError):
                 data = _read(file)
-                if any(name in data for name in spelled) and names.search(data) and imports.search(data):
+                if any(True for _ in spelled(exported, data)) and imports.search(data):
                     reached.add(path)
         return reached
 

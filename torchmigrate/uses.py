@@ -13,12 +13,14 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
+from torchmigrate.gate import spelled
 from torchmigrate.names import Links, Names, Resolved, leaf, literal_getattr, string
 from torchmigrate.rule import Kind
 from torchmigrate.scopes import Binding, BindingKind, Place, Scopes
 from torchmigrate.source import Source
-from torchmigrate.watch import Watch, identifiers
+from torchmigrate.watch import Watch
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +63,6 @@ class Surroundings:
         return Surroundings((*self.parents, node), **values)  # type: ignore[arg-type]
 
 
-_WALRUS = re.compile(rb":=")
 _PATCHERS = frozenset({"patch", "setattr", "delattr", "spy", "stub"})
 _PATCHED_OBJECT = frozenset({"setattr", "delattr", "object", "spy", "stub"})
 _INSTANCE_CHECKS = frozenset({"isinstance", "issubclass"})
@@ -78,7 +79,7 @@ class Uses:
     def __init__(self, source: Source, watch: Watch, links: Links | None = None) -> None:
         self.source = source
         self.watch = watch
-        self.scopes = Scopes(source.tree, walrus=self._lines_of(_WALRUS))
+        self.scopes = Scopes(source.tree, _walrus_lines(source))
         self.names = Names(self.scopes, watch, links)
         self._links = links or Links()
         self.unlinked: set[str] = set()
@@ -120,13 +121,15 @@ class Uses:
 
     def _heat(self) -> None:
         """Finds the lines that spell a token, or a name that hides one, until no new such name appears."""
+        source = self.source
         for scope in self.scopes.all:
             for star in scope.stars:
                 self._hiding.update(self._brought_by(star.module))
         waiting = [(scope, name) for scope in self.scopes.all for name in scope.bindings]
         grown = True
         while grown:
-            self._hot_lines = self._lines_of(self.watch.token, identifiers(self._hiding))
+            places = chain(self.watch.gate.positions(source.text), spelled(self._hiding, source.text))
+            self._hot_lines = sorted(set(map(source.line_of, places)))
             grown, cold = False, []
             for scope, name in waiting:
                 if not any(self._may_hide(binding) for binding in scope.bindings[name]):
@@ -153,10 +156,6 @@ class Uses:
         if binding.kind in (BindingKind.IMPORT, BindingKind.FROM):
             return True
         return binding.value is not None and self._is_hot(binding.value)
-
-    def _lines_of(self, *patterns: re.Pattern[bytes]) -> list[int]:
-        text, line_of = self.source.text, self.source.line_of
-        return sorted({line_of(match.start()) for pattern in patterns for match in pattern.finditer(text)})
 
     def _is_hot(self, node: ast.stmt | ast.expr) -> bool:
         first = node.lineno
@@ -351,3 +350,9 @@ def _attribute(node: ast.expr) -> str | None:
     """The suffix that a literal attribute name adds to a qualified name."""
     name = string(node)
     return f".{name}" if name is not None else None
+
+
+def _walrus_lines(source: Source) -> list[int]:
+    if b":=" not in source.text:
+        return []
+    return sorted({source.line_of(match.start()) for match in re.finditer(rb":=", source.text)})
