@@ -47,7 +47,7 @@ class FixResult:
     result: FileResult
 
 
-class Changed(Exception):  # noqa: N818
+class Changed(Exception):
     """As `torchmigrate.write.Changed`."""
 
 

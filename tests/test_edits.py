@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchmigrate.edits import apply, select, union
+from torchmigrate.edits import VerifyError, apply, select, union
 from torchmigrate.findings import Edit, Fix
 from torchmigrate.rule import Safety
 from torchmigrate.source import Source, SourceError
-from torchmigrate.verify import VerifyError, verify
+from torchmigrate.verify import verify
 
 
 def fix(*edits: Edit) -> Fix:
@@ -162,6 +162,8 @@ class TestVerify:
             ("if is_scripting(): a\n", [("if is_scripting(): ", "")]),
             ("foo_bar(x)\n", [("_bar", "")]),
             ("def f():\n    return x\n", [("x", "(\n        x\n    )")]),
+            ("import a\na.b(c)\n", [("^a.b", "import d\n"), ("a.b", "d.e")]),
+            ("@a.b\ndef f(): pass\n", [("^@", "import d\n"), ("@a.b\n", "")]),
             ("x = 1\r\ny = 2\r\n", [("x = 1", "x = 1\nz = 3")]),
         ],
     )
@@ -205,6 +207,7 @@ class TestVerify:
             ("def f():\n    N\n    return x\n", [("N", "pass\ndef g():\n    pass")]),
             ("x = y\n", [("=", "==")]),
             ("x = f'{N}'\n", [("N", "a}{b")]),
+            ("x = f'{N=}'\n", [("N", "a")]),
             # Docstrings and __future__.
             ("'''doc'''\na\n", [("^'''doc", "import b\n")]),
             ("import a\n'''text'''\n", [("import a\n", "")]),
@@ -220,6 +223,11 @@ class TestVerify:
     ) -> None:
         with pytest.raises(VerifyError):
             verify(*edited(old, *replacements))
+
+    def test_neighbouring_statements_may_go_with_one_edit_each(self) -> None:
+        before = Source.read("a.py", b"a\nb\nc\n")
+        edits = [Edit(0, 2, ""), Edit(2, 4, ""), Edit(4, 4, "d\n")]
+        verify(before, Source.read("a.py", before.replaced(edits)), edits)
 
     def test_the_place_is_that_of_the_neighbour_before(self) -> None:
         with pytest.raises(VerifyError, match="meaning of the BinOp") as caught:
