@@ -87,7 +87,9 @@ class Engine:
         except RecursionError:
             return Scan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
         mentions = tuple(Mention(use.symbol, use.kind, path, use.node.lineno) for use in uses.found)
-        return Scan(result, uses.exports, frozenset(uses.unlinked), mentions, asked)
+        scan = Scan(result, uses.exports, frozenset(uses.unlinked), mentions, asked)
+        uses.scopes.release()
+        return scan
 
     def fix(
         self,
