@@ -88,7 +88,12 @@ def fetch(packages: list[Package]) -> None:
 
 def _download(requirement: Path, folder: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    command += ["--only-binary=:all:", "--require-hashes", "--implementation=cp", f"--python-version={PYTHON}"]
+    command += [
+        "--only-binary=:all:",
+        "--require-hashes",
+        "--implementation=cp",
+        f"--python-version={PYTHON}",
+    ]
     command += [f"--platform={platform}" for platform in PLATFORMS]
     subprocess.run([*command, "--dest", str(folder), "--requirement", str(requirement)], check=True)
 
