@@ -14,7 +14,7 @@ import re
 import sys
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -202,6 +202,9 @@ class Package:
 
     def canonical(self, meaning: Meaning) -> Iterator[Meaning]:
         """Follows a name of the package itself to whatever the module that it comes from binds it to."""
+        if meaning.name.startswith("torch.") and WATCHED.match(meaning.name):
+            yield meaning  # torch's own files would lead on to where it is defined
+            return
         parts = meaning.name.split(".")
         for length in range(len(parts), 0, -1):
             path = self.paths.get(".".join(parts[:length]))
@@ -243,7 +246,7 @@ class Package:
             for star in module.stars:
                 yield from self.canonical(Meaning(f"{star}.{name}"))
 
-    def meanings(self, module: Module, node: ast.expr) -> Iterable[Meaning]:
+    def meanings(self, module: Module, node: ast.expr) -> Sequence[Meaning]:
         """The dotted names that an expression may stand for; nothing where it stands for no name."""
         match node:
             case ast.Name(id=name):
@@ -255,8 +258,8 @@ class Package:
                 found = (self.canonical(meaning.attribute(name)) for meaning in self.meanings(module, base))
                 return [meaning for group in found for meaning in group]
             case ast.IfExp(body=first, orelse=second) | ast.BoolOp(values=[first, second]):
-                found = (self.meanings(module, value) for value in (first, second))
-                return [replace(meaning, rebound=True) for group in found for meaning in group]
+                either = [*self.meanings(module, first), *self.meanings(module, second)]
+                return [replace(meaning, rebound=True) for meaning in either]
             case ast.NamedExpr(value=value):
                 return self.meanings(module, value)
         return ()
@@ -295,11 +298,8 @@ class Finder:
                     self.visit(annotation, "annotation")
             case ast.Assign(targets=targets, value=value):
                 self.visit(value, "alias")
-                for target in targets:
-                    self.visit(target)
-            case ast.Delete(targets=targets):
-                for target in targets:
-                    self.visit(target, "deletion")
+                for assigned in targets:
+                    self.visit(assigned)
             case ast.Expr(value=ast.Constant()):
                 pass  # a docstring
             case _:
@@ -349,9 +349,10 @@ class Finder:
         return False
 
     def _call(self, node: ast.Call, form: str) -> None:
-        if any(
-            [self._record(node, meaning, "getattr") for meaning in self.package.meanings(self.module, node)]
-        ):
+        found = [
+            self._record(node, meaning, "getattr") for meaning in self.package.meanings(self.module, node)
+        ]
+        if any(found):
             return
         function = node.func
         self.visit(function, form if form.startswith("decorator") else "call")
