@@ -358,23 +358,23 @@ class Finder:
         self.visit(function, form if form.startswith("decorator") else "call")
         leaf = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
         arguments = node.args
-        # hasattr(torch.jit, "script"), monkeypatch.setattr(torch.cuda, "…", …), mock.patch.object(…): one use
-        if (
-            len(arguments) > 1
-            and isinstance(arguments[1], ast.Constant)
-            and isinstance(arguments[1].value, str)
-        ):
-            for base in self.package.meanings(self.module, arguments[0]):
-                if self._record(node, base.attribute(arguments[1].value), leaf):
-                    arguments = arguments[2:]
-                    break
-        for position, argument in enumerate(arguments):
-            tested = leaf in ("isinstance", "issubclass") and position == 1
-            place = (
-                "isinstance" if tested else "partial" if leaf == "partial" and position == 0 else "argument"
-            )
-            for element in argument.elts if tested and isinstance(argument, ast.Tuple) else [argument]:
-                self.visit(element, place)
+        match arguments:
+            # hasattr(torch.jit, "script"), monkeypatch.setattr(torch.cuda, "…", …), mock.patch.object(…): one use
+            case [base, ast.Constant(value=str(name)), *rest] if name.isidentifier():
+                found = [
+                    self._record(node, meaning.attribute(name), leaf)
+                    for meaning in self.package.meanings(self.module, base)
+                ]
+                arguments = rest if any(found) else arguments
+            case [tested, classes] if leaf in ("isinstance", "issubclass"):
+                for one in classes.elts if isinstance(classes, ast.Tuple) else [classes]:
+                    self.visit(one, "isinstance")
+                arguments = [tested]
+            case [function, *rest] if leaf == "partial":
+                self.visit(function, "partial")
+                arguments = rest
+        for argument in arguments:
+            self.visit(argument, "argument")
         for keyword in node.keywords:
             self.visit(keyword.value, "argument")
 
