@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from torchmigrate.versions import Version
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
     from torchmigrate.findings import Finding
-    from torchmigrate.names import Use
+    from torchmigrate.uses import Use
+    from torchmigrate.versions import Version
 
-Check = Callable[["Use", "Context"], "Iterator[Finding]"]
+    Check = Callable[[Use, Context], Iterator[Finding]]
 
 
 class Safety(enum.Enum):
@@ -43,3 +42,67 @@ class Severity(enum.Enum):
     def rank(self) -> int:
         """0 for info, 1 for warning, 2 for error."""
         return ("info", "warning", "error").index(self.value)
+
+
+class Kind(enum.Enum):
+    """How a piece of code uses a symbol."""
+
+    CALL = "call"
+    DECORATOR = "decorator"
+    """A decorator without arguments; one with arguments is a CALL whose `Use.decorated` is set."""
+    REFERENCE = "reference"
+    ANNOTATION = "annotation"
+    BASE = "base"
+    ISINSTANCE = "isinstance"
+    IMPORT = "import"
+    """Imported by name, and not used under that name in this file."""
+    ASSIGNMENT = "assignment"
+    """Assigned to, or deleted: monkeypatching."""
+    GUARD = "guard"
+    """Asked for with ``hasattr``."""
+    STRING = "string"
+    """Named in a string that a patching function resolves."""
+
+
+@dataclass(eq=False, slots=True)
+class Rule:
+    """One rule: everything the engine, the command line and the documentation know about it.
+
+    ``symbols`` are qualified names. A segment ``()`` stands for the result of a call
+    (``torch.jit.script().save``), a trailing ``*`` for any rest of a name (``torch._C._jit_*``), and a leading dot
+    for an attribute of any object (``.to_torchscript``).
+
+    ``since`` is the version in which the replacement appeared, ``deprecated`` and ``breaks`` those in which
+    torch warns and fails; severity follows from them (see `torchmigrate.versions.severity`).
+    """
+
+    code: str
+    symbols: tuple[str, ...] = ()
+    message: str = ""
+    """One sentence on what is wrong and what to do; ``{symbol}`` is the symbol used."""
+    since: Version | None = None
+    deprecated: Version | None = None
+    breaks: Version | None = None
+    safety: Safety = Safety.MANUAL
+    """Of the best fix that the rule can offer."""
+    default: bool = True
+    """Whether the rule runs without being selected."""
+    kinds: frozenset[Kind] = frozenset(Kind)
+    """The uses that the rule wants to see."""
+    asks: tuple[str, ...] = ()
+    """Symbols of other rules whose uses in the project this rule asks about."""
+    check_function: Check | None = None
+    name: str = ""
+    """The file's name; this and the next two are set by `torchmigrate.registry`."""
+    family: str = ""
+    doc: str = ""
+
+    def check(self, function: Check) -> Check:
+        """Decorator: the function that turns a use into findings. Without one, every use is a finding."""
+        self.check_function = function
+        return function
+
+    @property
+    def summary(self) -> str:
+        """The first line of the documentation."""
+        return self.doc.strip().split("\n", 1)[0]
