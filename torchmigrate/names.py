@@ -32,6 +32,10 @@ class Links:
         """Torch's name for a qualified name of the project (``mypkg.compat.script``), or None."""
         return None
 
+    def leads(self, name: str) -> bool:
+        """Whether a qualified name is a module of the project that exports something of torch's, or above one."""
+        return False
+
     def exported(self, module: str) -> Iterable[str]:
         """The names that ``from module import *`` brings and that stand for something of torch's."""
         return ()
