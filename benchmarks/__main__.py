@@ -10,7 +10,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 
 from benchmarks.measure import Cost, Pairs, by_pairs, run
@@ -19,7 +19,7 @@ from tests.ecosystem.packages import fetch, pinned, sources
 PEERS = ("ruff==0.17.5", "torchfix==0.7.0")
 TORCH = Path(__file__).with_name("torch.txt")
 SAMPLE = 20
-CHECK = [sys.executable, "-m", "torchmigrate", "check", "--output-format", "concise"]
+CHECK = [sys.executable, "-m", "torchmigrate", "check", "--isolated", "--output-format", "concise"]
 RUFF = ["check", "--isolated", "--no-cache", "--select", "ALL", "--output-format", "concise"]
 READ = """
 import ast, contextlib, pathlib, sys
@@ -44,7 +44,10 @@ class Table:
         cells = []
         for quantity, digits in (("wall", 2), ("cpu", 2), ("memory", 0)):
             ours, theirs = pairs.medians(quantity)
-            cells.append(f"{ours:.{digits}f}/{theirs:.{digits}f} = {pairs.ratio(quantity):.3g}")
+            known = not isnan(theirs)
+            cells.append(
+                f"{ours:.{digits}f}/{theirs:.{digits}f} = {pairs.ratio(quantity):.3g}" if known else ""
+            )
         verdict = ""
         if limit:
             quantity, most = limit
