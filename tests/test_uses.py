@@ -125,6 +125,23 @@ def test_alternatives_of_an_import_error_are_found_but_not_certain() -> None:
     assert not use.certain
 
 
+def test_what_only_type_checkers_see_does_not_hide_what_runs() -> None:
+    code = """
+        if TYPE_CHECKING:
+            from typing import overload as script
+        else:
+            from torch.jit import script
+
+        @script
+        def f(): ...
+    """
+    assert [(use.kind, use.certain) for use in uses(code)] == [(Kind.DECORATOR, False)]
+
+
+def test_a_wildcard_does_not_stand_for_results() -> None:
+    assert found("import torch\nx = torch._C._jit_get()\nx.y()") == [("torch._C._jit_*", "call")]
+
+
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
