@@ -68,6 +68,8 @@ def test_edits_explain_what_they_change_and_nothing_more() -> None:
     edits = [edit(2, 1, 2, "B"), edit(1, 1, 1, "x\n"), edit(1, 1, 1, "y\n")]
     assert explains(edits, "a\nb\n", "a\nB\n")
     assert explains(edits, "a\nb\n", "y\nx\na\nb\n")
+    assert explains(edits, "import a, b\nb\n", "import b\nB\n")
+    assert not explains(edits, "import a, b\nb\n", "import c\nB\n")
     assert not explains(edits, "a\nb\n", "A\nB\n")
     assert not explains(edits, "a\nb\n", "a\nB")
 
