@@ -42,6 +42,8 @@ class Build:
     """The oldest glibc or macOS, by the wheel's platform tag."""
     evidence: Evidence
     source: str
+    libraries: tuple[tuple[str, str], ...] = ()
+    """What the wheel's metadata pins: (``triton``, ``3.7.1``), (``nccl-cu13``, ``2.29.7``), (``triton``, ``~=3.8.0``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,10 @@ def builds() -> tuple[Build, ...]:
     """Every build that the tables know, oldest torch first, the default build of a platform before the others."""
     read = _table("wheels_read.json")
     by_platform = {(row["torch"], row["platform"]): row for row in read}
-    rows = [Build(**{name: row[name] for name in _READ}, **_tuples(row)) for row in read]
+    rows = [
+        Build(**{n: row[n] for n in _READ}, **_tuples(row), libraries=tuple(row["libraries"].items()))
+        for row in read
+    ]
     for row in _table("wheels_documented.json"):
         for platform in row["platforms"]:
             # What all builds of a release on a platform share is written once, in the row that was read.
