@@ -36,6 +36,8 @@ class Fix:
     safety: Safety
     title: str
     """What the fix does, as an imperative sentence: ``Replace with `typing.Final```."""
+    locations: tuple[Location, ...] = ()
+    """Where each edit lies for a reader, in the order of ``edits``."""
 
 
 @dataclass(frozen=True, slots=True)

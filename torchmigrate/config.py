@@ -1,0 +1,423 @@
+"""Settings: the command line over the nearest configuration file over the defaults.
+
+The fields of `Settings` are the one description of every setting. Parsing, command-line options, the JSON schema
+and the documentation are all made from them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from torchmigrate import files, versions
+from torchmigrate.versions import Version
+
+T = TypeVar("T")
+
+MAX_CONFIG_BYTES = 4 << 20
+"""A configuration file beyond this size is refused."""
+
+STANDALONE = "torchmigrate.toml"
+PYPROJECT = "pyproject.toml"
+
+
+class ConfigError(Exception):
+    """A configuration that cannot be used; the message names the file and the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T]):
+    """What values a setting takes: how TOML and the command line state one, and how a schema describes it."""
+
+    expects: str
+    """Completes the sentence "… must be"."""
+    read: Callable[[object], T]
+    """Makes the value from what TOML gives; raises ValueError or TypeError for anything else."""
+    schema: Mapping[str, object]
+    many: bool = False
+    """Whether the command line takes a list, separated by commas or by repeating the option."""
+    choices: tuple[str, ...] = ()
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise TypeError
+    return value.strip()
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise TypeError
+    return tuple(_text(item) for item in value)
+
+
+def _list_of(expects: str, pattern: str) -> Kind[tuple[str, ...]]:
+    def read(value: object) -> tuple[str, ...]:
+        items = _texts(value)
+        for item in items:
+            if not re.fullmatch(pattern, item):
+                raise ValueError(f"{item!r} is none")
+        return items
+
+    schema = {"type": "array", "items": {"type": "string", "pattern": f"^(?:{pattern})$"}}
+    return Kind(f"a list of {expects}", read, schema, many=True)
+
+
+def _choice(*names: str) -> Kind[str]:
+    def read(value: object) -> str:
+        if not isinstance(value, str) or value not in names:
+            raise ValueError(f"{value!r} is none")
+        return value
+
+    return Kind(f"one of {', '.join(names)}", read, {"enum": list(names)}, choices=names)
+
+
+def _minimum(value: object) -> Version | None:
+    return None if value == "auto" else versions.parse(_text(value))
+
+
+def _per_file(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, Mapping):
+        raise TypeError
+    return tuple((_text(pattern), CODES.read(codes)) for pattern, codes in value.items())
+
+
+_VERSION_SCHEMA = {"type": "string", "pattern": r"^\d+\.\d+(\.\d+)?$"}
+_CODE = r"[A-Za-z][A-Za-z0-9-]*"
+
+FLAG = Kind("true or false", _flag, {"type": "boolean"})
+CODES = _list_of("rule codes, prefixes of codes or family names", _CODE)
+SHOWN = _list_of("severities (error, warning, info) or rule codes", _CODE)
+GLOBS = _list_of("file patterns", r"[^\0]+")
+ARCHITECTURES = _list_of('compute capabilities such as "7.0"', r"\d{1,2}\.\d[a-z]?")
+VERSION = Kind('a version such as "2.12"', lambda value: versions.parse(_text(value)), _VERSION_SCHEMA)
+MINIMUM = Kind('"auto" or a version such as "2.4"', _minimum, {"anyOf": [{"const": "auto"}, _VERSION_SCHEMA]})
+PER_FILE = Kind(
+    "a table from file patterns to lists of rule codes",
+    _per_file,
+    {"type": "object", "additionalProperties": CODES.schema},
+    many=True,
+)
+
+
+def setting(kind: Kind[T], default: T, help: str, *, metavar: str = "", option: str = "") -> T:  # noqa: A002
+    """A field of `Settings`. ``option`` is its name on the command line where that differs from its key."""
+    metadata = {"kind": kind, "help": help, "metavar": metavar, "option": option}
+    declared: T = field(default=default, metadata=metadata)
+    return declared
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that decides what a run does. Picklable; keys in TOML are the field names with hyphens."""
+
+    select: tuple[str, ...] = setting(
+        CODES, (), "Rules to report, by code, prefix or family; ALL for every rule.", metavar="CODES"
+    )
+    ignore: tuple[str, ...] = setting(CODES, (), "Rules not to report.", metavar="CODES")
+    extend_select: tuple[str, ...] = setting(
+        CODES, (), "Rules to report besides those selected.", metavar="CODES"
+    )
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = setting(
+        PER_FILE, (), "Rules not to report in the files that a pattern matches.", metavar="GLOB:CODES"
+    )
+    target_version: Version = setting(
+        VERSION, versions.NEWEST, "The torch to upgrade to; severities follow from it.", metavar="VERSION"
+    )
+    min_version: Version | None = setting(
+        MINIMUM,
+        None,
+        "The oldest torch that the project still supports; no fix needs a newer one. auto: the lower bound in "
+        f"the project's metadata, else {versions.render(versions.OLDEST)}.",
+        metavar="VERSION|auto",
+    )
+    exclude: tuple[str, ...] = setting(
+        GLOBS, files.EXCLUDE, "What to leave out of folders, as in .gitignore.", metavar="GLOBS"
+    )
+    extend_exclude: tuple[str, ...] = setting(
+        GLOBS, (), "What to leave out besides the excluded.", metavar="GLOBS"
+    )
+    force_exclude: bool = setting(FLAG, False, "Leave out excluded files even when they are named directly.")
+    fail_on: str = setting(
+        _choice("error", "warning", "info"), "warning", "The lowest severity that makes the exit status 1."
+    )
+    unsafe_fixes: bool = setting(
+        FLAG, False, "Include fixes that are right in the usual case but not in every one.", option="unsafe"
+    )
+    output_format: str = setting(
+        _choice("full", "concise", "json", "github", "sarif"), "full", "How to print the findings."
+    )
+    show: tuple[str, ...] = setting(
+        SHOWN,
+        ("error", "warning"),
+        "Severities and rules that the text formats list one by one; of the others they give the number.",
+        metavar="SEVERITIES|CODES",
+    )
+    device_agnostic: bool = setting(
+        FLAG, False, "Write torch.accelerator instead of a device's own module where torch has it."
+    )
+    script_replacement: str = setting(
+        _choice("compile", "eager"), "compile", "What takes the place of torch.jit.script."
+    )
+    keep_torchscript_support: bool = setting(
+        FLAG, True, "Keep markers that only TorchScript reads, such as torch.jit.ignore."
+    )
+    gpu_architectures: tuple[str, ...] = setting(
+        ARCHITECTURES, (), "Compute capabilities that the project's machines have.", metavar="ARCHS"
+    )
+
+    @property
+    def excluded(self) -> tuple[str, ...]:
+        """All patterns of what to leave out."""
+        return self.exclude + self.extend_exclude
+
+    def selects(self, code: str, family: str, default_on: bool) -> bool:
+        """Whether the rule ``code`` of the family named ``family`` reports.
+
+        The most specific selector that fits decides, as in ruff: a longer prefix over a shorter one, a prefix
+        over a family, a family over ALL; between equals, ``ignore`` wins.
+        """
+        chosen = _specificity((*self.select, *self.extend_select), code, family)
+        if not self.select and default_on:
+            chosen = max(chosen, 0)
+        return chosen >= 0 and chosen > _specificity(self.ignore, code, family)
+
+    def ignored_in(self, path: str, code: str, family: str) -> bool:
+        """Whether ``per-file-ignores`` silences the rule ``code`` in the file at ``path``."""
+        return any(
+            _specificity(codes, code, family) >= 0 and files.Excludes.of((pattern,)).above(path)
+            for pattern, codes in self.per_file_ignores
+        )
+
+    def shows(self, code: str, severity: str) -> bool:
+        """Whether the text formats list the findings of ``code`` one by one: by ``show``, or selected by name."""
+        return (
+            severity in self.show or _names(self.show, code) or _names(self.select + self.extend_select, code)
+        )
+
+
+def _specificity(selectors: tuple[str, ...], code: str, family: str) -> int:
+    """How closely the best of ``selectors`` fits: -1 not at all, 0 ALL, 1 the family, else the prefix's length."""
+    best = -1
+    for selector in selectors:
+        upper = selector.upper()
+        if code.upper().startswith(upper):
+            best = max(best, len(upper))
+        elif upper == family.upper():
+            best = max(best, 1)
+        elif upper == "ALL":
+            best = max(best, 0)
+    return best
+
+
+def _names(selectors: tuple[str, ...], code: str) -> bool:
+    return any(selector.upper() == code.upper() for selector in selectors)
+
+
+def fields() -> tuple[dataclasses.Field[Any], ...]:
+    """The fields of `Settings`, in the order in which they are documented."""
+    return dataclasses.fields(Settings)
+
+
+def key(name: str) -> str:
+    """The key in TOML of the field ``name``."""
+    return name.replace("_", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one place states: the values by field name, and the folder that relative patterns start from."""
+
+    values: Mapping[str, Any]
+    folder: str
+
+
+def merge(layers: list[Layer]) -> Settings:
+    """Settings from ``layers``, the strongest first.
+
+    A layer that states ``select`` starts afresh: what weaker ones select or ignore is forgotten. Otherwise
+    ``ignore`` and ``extend-select`` add up, as ``extend-exclude`` and ``per-file-ignores`` do, and a rule that a
+    stronger layer names on one side is taken from the other side of the weaker ones.
+    """
+    merged: dict[str, Any] = {}
+    for layer in reversed(layers):
+        values = {name: _anchored(name, value, layer.folder) for name, value in layer.values.items()}
+        if values.get("select"):
+            merged = {
+                name: value for name, value in merged.items() if name not in ("ignore", "extend_select")
+            }
+        for side, other in (("ignore", "extend_select"), ("extend_select", "ignore")):
+            added = {code.upper() for code in values.get(side, ())}
+            merged[other] = tuple(code for code in merged.get(other, ()) if code.upper() not in added)
+        for name, value in values.items():
+            adds = name in ("ignore", "extend_select", "extend_exclude", "per_file_ignores")
+            merged[name] = (*merged.get(name, ()), *value) if adds else value
+    return Settings(**merged)
+
+
+def _anchored(name: str, value: Any, folder: str) -> Any:
+    if name in ("exclude", "extend_exclude"):
+        return tuple(files.anchor(pattern, folder) for pattern in value)
+    if name == "per_file_ignores":
+        return tuple((files.anchor(pattern, folder), codes) for pattern, codes in value)
+    return value
+
+
+def read_layers(path: str) -> list[Layer]:
+    """What the configuration file at ``path`` states, and after it what the files it extends state.
+
+    Raises ConfigError for a file that cannot be read or is not valid TOML, an unknown key, or a wrong value.
+    """
+    layers: list[Layer] = []
+    seen: list[str] = []
+    following: str | None = path
+    while following is not None:
+        real = os.path.realpath(following)
+        if real in seen:
+            raise ConfigError(f"{following}: `extend` leads back to this file")
+        seen.append(real)
+        table = _table(following)
+        if table is None:
+            raise ConfigError(f"{following}: has no table [tool.torchmigrate]")
+        folder = os.path.dirname(os.path.abspath(following))
+        extend = table.pop("extend", None)
+        layers.append(Layer(parse(table, following), folder))
+        if extend is not None and not isinstance(extend, str):
+            raise ConfigError(f"{following}: `extend` must be the path of a configuration file")
+        following = None if extend is None else os.path.join(folder, os.path.expanduser(extend))
+    return layers
+
+
+def find_file(folder: str) -> str | None:
+    """The nearest configuration file, from ``folder`` up to the repository's root, or None.
+
+    A pyproject.toml without ``[tool.torchmigrate]`` is passed over; torchmigrate.toml comes first in its folder.
+    Raises ConfigError for a pyproject.toml that cannot be read.
+    """
+    for directory in versions.upward(folder):
+        standalone = os.path.join(directory, STANDALONE)
+        if os.path.isfile(standalone):
+            return standalone
+        pyproject = os.path.join(directory, PYPROJECT)
+        if os.path.isfile(pyproject) and _table(pyproject) is not None:
+            return pyproject
+    return None
+
+
+def parse(table: Mapping[str, object], origin: str) -> dict[str, Any]:
+    """Checked values by field name, from a TOML table; ``origin`` is named in the message of a ConfigError."""
+    known = {key(one.name): one for one in fields()}
+    values = {}
+    for name, value in table.items():
+        if name not in known:
+            raise ConfigError(f"{origin}: unknown key `{name}`{nearest(name, [*known, 'extend'])}")
+        kind: Kind[Any] = known[name].metadata["kind"]
+        try:
+            values[known[name].name] = kind.read(value)
+        except (TypeError, ValueError) as error:
+            reason = f" ({error})" if str(error) else ""
+            raise ConfigError(f"{origin}: `{name}` must be {kind.expects}{reason}") from None
+    return values
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """The end of a message about the unknown ``name``: a suggestion, or what there is when nothing is near."""
+    import difflib
+
+    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    return f"; did you mean `{matches[0]}`?" if matches else ""
+
+
+def _table(path: str) -> dict[str, Any] | None:
+    """The settings in the file at ``path``; None when it is a pyproject.toml that has none."""
+    try:
+        if os.path.getsize(path) > MAX_CONFIG_BYTES:
+            raise ConfigError(f"{path}: is larger than {MAX_CONFIG_BYTES >> 20} MiB")
+        with open(path, "rb") as file:
+            data = file.read()
+        if os.path.basename(path) == PYPROJECT and b"torchmigrate" not in data:
+            return None
+        content = toml_loads(data.decode("utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not UTF-8") from None
+    except ValueError as error:
+        raise ConfigError(f"{path}: is not valid TOML: {error}") from None
+    if os.path.basename(path) != PYPROJECT:
+        return content
+    tool = content.get("tool")
+    table = tool.get("torchmigrate") if isinstance(tool, dict) else None
+    if table is not None and not isinstance(table, dict):
+        raise ConfigError(f"{path}: `tool.torchmigrate` must be a table")
+    return table
+
+
+def toml_loads(text: str) -> dict[str, Any]:
+    """The content of a TOML document. Raises ValueError, also for one that is nested too deep."""
+    try:
+        import tomllib
+    except ImportError:  # Python 3.10
+        import tomli as tomllib  # type: ignore[import-not-found, no-redef, unused-ignore]
+    try:
+        return tomllib.loads(text)
+    except (RecursionError, MemoryError):
+        raise ValueError("it is nested too deep") from None
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of ``[tool.torchmigrate]``, which `torchmigrate/data/settings.schema.json` holds."""
+    properties: dict[str, Any] = {
+        "extend": {
+            "description": "Another configuration file, whose settings hold where this one has none.",
+            "type": "string",
+        }
+    }
+    for one in fields():
+        kind: Kind[Any] = one.metadata["kind"]
+        properties[key(one.name)] = {
+            "description": one.metadata["help"],
+            **kind.schema,
+            "default": default_as_toml(one),
+        }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Settings of torchmigrate",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+def schema_text() -> str:
+    """What the file `torchmigrate/data/settings.schema.json` must hold; ``python -m torchmigrate.config`` prints it."""
+    import json
+
+    return json.dumps(json_schema(), indent=2) + "\n"
+
+
+def default_as_toml(one: dataclasses.Field[Any]) -> object:
+    """The default of a field of `Settings` as TOML writes it."""
+    kind: Kind[Any] = one.metadata["kind"]
+    default: Any = one.default
+    if kind is MINIMUM and default is None:
+        return "auto"
+    if kind in (VERSION, MINIMUM):
+        return versions.render(default)
+    if kind is PER_FILE:
+        return {pattern: list(codes) for pattern, codes in default}
+    return list(default) if isinstance(default, tuple) else default
+
+
+if __name__ == "__main__":
+    print(schema_text(), end="")

@@ -1,0 +1,131 @@
+"""Everything a rule may ask about the code around a use, and say about it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Edit, Finding, Fix, Location, Span
+from torchmigrate.imports import Imports
+from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.versions import render, severity
+
+if TYPE_CHECKING:
+    from torchmigrate.concrete import Concrete
+    from torchmigrate.names import Resolved
+    from torchmigrate.project import Project
+    from torchmigrate.source import Source
+    from torchmigrate.uses import Use, Uses
+    from torchmigrate.versions import Version
+
+MakeFix = Callable[[], "Fix | str"]
+"""Makes a fix, or says in a sentence why there is none. Called only if the versions allow a fix at all."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The settings that rules read (see `torchmigrate.config.Settings`)."""
+
+    target: Version
+    minimum: Version
+    device_agnostic: bool = False
+    script_replacement: str = "compile"
+    keep_torchscript_support: bool = True
+
+
+@dataclass
+class Context:
+    """One file, as the rules see it."""
+
+    source: Source
+    uses: Uses
+    project: Project
+    options: Options
+    rule: Rule
+
+    @cached_property
+    def imports(self) -> Imports:
+        """Spells qualified names in this file."""
+        return Imports(self.source, self.uses)
+
+    def resolve(self, node: ast.AST, use: Use) -> Resolved | None:
+        """What an expression near ``use`` is, or None."""
+        return self.uses.names.resolve(node, use.place.scope)
+
+    def is_named(self, node: ast.AST, use: Use, *names: str) -> bool:
+        """Whether an expression near ``use`` certainly is one of the qualified names."""
+        resolved = self.resolve(node, use)
+        return resolved is not None and resolved.certain and resolved.names[0] in names
+
+    def text(self, node: ast.AST | Span) -> str:
+        """The source text of a node."""
+        return self.source.segment(node)
+
+    def concrete(self, node: ast.stmt) -> Concrete:
+        """The libcst tree of the statement ``node``, for rewrites that must keep its formatting."""
+        from torchmigrate.concrete import Concrete
+
+        return Concrete.of(self.source, self.uses.scopes, node)
+
+    def replace(self, node: ast.AST | Span, text: str) -> Edit:
+        """The edit that puts ``text`` in the place of a node."""
+        span = node if isinstance(node, Span) else self.source.span(node)
+        return Edit(span.start, span.end, text)
+
+    def finding(
+        self,
+        use: Use,
+        message: str | None = None,
+        *,
+        fix: MakeFix | None = None,
+        hint: str | None = None,
+        severity: Severity | None = None,
+        span: Span | None = None,
+    ) -> Finding:
+        """A finding of the current rule at a use (or at ``span``).
+
+        ``message`` defaults to the rule's; in both, ``{symbol}`` becomes the qualified name.
+        """
+        span = span or self.source.span(use.node)
+        made = self._fix(use, fix) if fix is not None else None
+        return Finding(
+            code=self.rule.code,
+            message=(message or self.rule.message).replace("{symbol}", use.name),
+            severity=severity or self.severity,
+            path=self.source.path,
+            span=span,
+            location=self.source.location(span),
+            fix=self._located(made) if isinstance(made, Fix) else None,
+            withheld=made if isinstance(made, str) else None,
+            hint=hint,
+            source_lines=self.source.lines(span),
+        )
+
+    @property
+    def severity(self) -> Severity:
+        """What the rule's versions mean at the target."""
+        rule = self.rule
+        return severity(self.options.target, rule.since, rule.deprecated, rule.breaks)
+
+    def _fix(self, use: Use, make: MakeFix) -> Fix | str | None:
+        if not use.certain:
+            return "the name may stand for something else here"
+        since = self.rule.since
+        if since is not None and since > self.options.minimum:
+            return (
+                f"the replacement needs torch {render(since)}, and the project supports "
+                f"{render(self.options.minimum)}; raise its lower bound, or pass --min-version"
+            )
+        made = make()
+        if isinstance(made, Fix) and made.safety is Safety.MANUAL:
+            raise ValueError(f"{self.rule.code}: a fix is safe or unsafe")
+        return made
+
+    def _located(self, fix: Fix) -> Fix:
+        locations: tuple[Location, ...] = tuple(
+            self.source.location(Span(edit.start, edit.end)) for edit in fix.edits
+        )
+        return Fix(fix.edits, fix.safety, fix.title, locations)

@@ -1,0 +1,140 @@
+"""Command-line options made from the fields of `Settings`, and the settings that a command line amounts to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from torchmigrate import config, versions
+from torchmigrate.config import ConfigError, Kind, Layer, Settings
+from torchmigrate.rule import Severity
+from torchmigrate.versions import Minimum
+
+if TYPE_CHECKING:
+    from torchmigrate.rule import Rule
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Failure(click.ClickException):
+    """Ends the command with a message and exit status 2."""
+
+    exit_code = 2
+
+
+class Loaded(NamedTuple):
+    """The settings of a run, and where they come from."""
+
+    settings: Settings
+    minimum: Minimum
+    config_file: str | None
+
+
+def of_settings(command: Command) -> Command:
+    """Decorator: an option for every setting, and those that say which configuration file is read."""
+    for one in reversed(config.fields()):
+        command = _option(one.name, one.metadata)(command)
+    command = click.option("--config", metavar="FILE", help="The configuration file; default: the nearest.")(
+        command
+    )
+    return click.option("--isolated", is_flag=True, help="Read no configuration file.")(command)
+
+
+def load(options: Mapping[str, Any], paths: Sequence[str], stdin_filename: str | None) -> Loaded:
+    """The settings for a run over ``paths`` from the parameters that `of_settings` declares.
+
+    Raises Failure.
+    """
+    folder = _common_folder(paths, stdin_filename)
+    try:
+        stated = _stated(options)
+        config_file = None
+        if not options["isolated"]:
+            config_file = options["config"] or config.find_file(folder)
+        layers = config.read_layers(config_file) if config_file else []
+    except ConfigError as error:
+        raise Failure(str(error)) from None
+    settings = config.merge([Layer(stated, os.curdir), *layers])
+    stated_minimum = settings.min_version
+    minimum = versions.find_minimum(folder) if stated_minimum is None else Minimum(stated_minimum)
+    return Loaded(settings, minimum, config_file)
+
+
+def describe(loaded: Loaded) -> str:
+    """The range of versions that a run judges by, and where its lower end comes from."""
+    minimum = loaded.minimum
+    if minimum.source is None:
+        origin = "no metadata of the project names torch"
+    else:
+        origin = minimum.source if minimum.bounded else f"no lower bound in {minimum.source}"
+    target = versions.render(loaded.settings.target_version)
+    return f"torch {versions.render(minimum.version)} ({origin}) to {target}"
+
+
+def check_selectors(settings: Settings, rules: Iterable[Rule]) -> None:
+    """Raises Failure for a selector that fits no rule: a misspelt one would silently select nothing."""
+    known = ["ALL"]
+    for rule in rules:
+        known += [rule.code, rule.family]
+    severities = [severity.value for severity in Severity]
+    in_files = [code for _, codes in settings.per_file_ignores for code in codes]
+    selectors = {*settings.select, *settings.ignore, *settings.extend_select, *in_files}
+    for selector in sorted(selectors) + [shown for shown in settings.show if shown not in severities]:
+        upper = selector.upper()
+        if not any(name.upper() == upper or name.upper().startswith(upper) for name in known):
+            raise Failure(f"no rule fits `{selector}`{config.nearest(selector, sorted(set(known)))}")
+
+
+def _option(name: str, metadata: Mapping[str, Any]) -> Callable[[Command], Command]:
+    kind: Kind[Any] = metadata["kind"]
+    spelled = "--" + (metadata["option"] or config.key(name))
+    if kind is config.FLAG:
+        return click.option(f"{spelled}/--no-{spelled[2:]}", name, default=None, help=metadata["help"])
+    if kind.choices:
+        return click.option(spelled, name, type=click.Choice(kind.choices), help=metadata["help"])
+    return click.option(spelled, name, multiple=kind.many, metavar=metadata["metavar"], help=metadata["help"])
+
+
+def _stated(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that the command line states, checked."""
+    table: dict[str, object] = {}
+    for one in config.fields():
+        value = options.get(one.name)
+        if value is None or value == ():
+            continue
+        kind: Kind[Any] = one.metadata["kind"]
+        if kind is config.PER_FILE:
+            value = _per_file(value)
+        elif kind.many:
+            value = [item.strip() for text in value for item in text.split(",") if item.strip()]
+        table[one.metadata["option"] or config.key(one.name)] = value
+    # Options that are spelled differently from their keys are flags, which click has checked.
+    renamed = {
+        one.metadata["option"]: config.key(one.name) for one in config.fields() if one.metadata["option"]
+    }
+    return config.parse({renamed.get(name, name): value for name, value in table.items()}, "command line")
+
+
+def _per_file(texts: Sequence[str]) -> dict[str, list[str]]:
+    table: dict[str, list[str]] = {}
+    for text in texts:
+        pattern, colon, codes = text.rpartition(":")
+        if not colon:
+            raise ConfigError(f"command line: `per-file-ignores` must be GLOB:CODE,CODE, not {text!r}")
+        table.setdefault(pattern, []).extend(code.strip() for code in codes.split(",") if code.strip())
+    return table
+
+
+def _common_folder(paths: Sequence[str], stdin_filename: str | None) -> str:
+    """The folder that holds all of ``paths``: where the search for the project's files begins."""
+    places = [stdin_filename or os.curdir if path == "-" else path for path in paths]
+    folders = [
+        os.path.realpath(place if os.path.isdir(place) else os.path.dirname(place)) for place in places
+    ]
+    try:
+        return os.path.commonpath(folders)
+    except ValueError:  # several drives
+        return os.curdir

@@ -1,0 +1,87 @@
+"""Writing to standard output and to files: a closed pipe is quiet, a file is whole or as it was."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from typing import IO
+
+
+def print_text(text: str, *, to_stderr: bool = False) -> None:
+    """Prints ``text``; what the stream's encoding lacks is written as an escape."""
+    stream = sys.stderr if to_stderr else sys.stdout
+    encoding = stream.encoding or "utf-8"
+    _send(stream, text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def print_bytes(data: bytes) -> None:
+    """Prints ``data`` as it is to standard output."""
+    _send(sys.stdout.buffer, data)
+
+
+def print_diff(path: str, before: bytes, after: bytes, *, color: bool) -> None:
+    """Prints a unified diff: exact bytes for a pipe or a file, escaped text for a terminal."""
+    from torchmigrate import diff
+
+    changes = diff.unified(path, before, after)
+    if color or sys.stdout.isatty():
+        print_text(diff.readable(changes, color=color))
+    else:
+        print_bytes(changes)
+
+
+def replace_file(path: str, text: str) -> None:
+    """Makes ``text`` the content of the file at ``path``, which is never seen half-written.
+
+    Raises `torchmigrate.options.Failure`.
+    """
+    from torchmigrate.options import Failure
+
+    data = text.encode("utf-8", "backslashreplace")
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device
+            with open(path, "wb") as stream:
+                stream.write(data)
+            return
+        target = os.path.realpath(path)
+        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".torchmigrate-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.chmod(temporary, _mode(target))
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def close() -> None:
+    """Flushes standard output; the interpreter would complain of a closed pipe at its end."""
+    _send(sys.stdout, "")
+
+
+def _mode(path: str) -> int:
+    """The mode of the file at ``path``, or that of a new file."""
+    with contextlib.suppress(OSError):
+        return os.stat(path).st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _send(stream: IO[str] | IO[bytes], data: str | bytes) -> None:
+    try:
+        if isinstance(data, bytes):
+            sys.stdout.flush()
+        stream.write(data)  # type: ignore[arg-type]
+        stream.flush()
+    except BrokenPipeError:
+        # What is still buffered has to go somewhere when the interpreter closes the stream.
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)

@@ -1,0 +1,127 @@
+"""What is known about all checked files together: what they export, and where they use which symbol."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from torchmigrate.names import Links
+from torchmigrate.rule import Kind
+from torchmigrate.watch import identifiers, join, segments
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """One use of a watched symbol somewhere in the project; ``line`` is 1-based."""
+
+    symbol: str
+    kind: Kind
+    path: str
+    line: int
+
+
+@dataclass(slots=True)
+class Project:
+    """The facts that rules may ask about, complete before any rule runs. Paths are absolute."""
+
+    exports: dict[str, dict[str, str]] = field(default_factory=dict)
+    """For each file, its global names that stand for something of torch's, with torch's name for it."""
+    mentions: dict[str, list[Mention]] = field(default_factory=dict)
+    """By symbol."""
+    _stems: dict[str, list[str]] = field(default_factory=dict)
+
+    def export(self, path: str, names: Mapping[str, str]) -> bool:
+        """Records what a file exports; True if that was not known."""
+        known = self.exports.get(path, {})
+        if names.items() <= known.items():
+            return False
+        if path not in self.exports:
+            self._stems.setdefault(os.path.basename(module_path(path)), []).append(path)
+        self.exports[path] = {**known, **names}
+        return True
+
+    def mention(self, mentions: Iterable[Mention]) -> None:
+        """Records uses."""
+        for mention in mentions:
+            self.mentions.setdefault(mention.symbol, []).append(mention)
+
+    def uses(self, *symbols: str, kinds: Iterable[Kind] = Kind) -> list[Mention]:
+        """Every use of the symbols in the project, of the given kinds."""
+        wanted = frozenset(kinds)
+        return [m for symbol in symbols for m in self.mentions.get(symbol, ()) if m.kind in wanted]
+
+    def links(self, path: str) -> ProjectLinks:
+        """What names mean that the file at ``path`` imports from other files of the project."""
+        return ProjectLinks(self, path)
+
+    def exporters(self, parts: list[str]) -> list[str]:
+        """The exporting files that an absolute import of the module ``parts`` may mean."""
+        suffix = os.sep + os.path.join(*parts)
+        return [path for path in self._stems.get(parts[-1], ()) if module_path(path).endswith(suffix)]
+
+    def reach(self) -> re.Pattern[bytes]:
+        """Matches the exported names by which a file without any token may still reach a symbol."""
+        return identifiers({name for names in self.exports.values() for name in names})
+
+
+class ProjectLinks(Links):
+    """The links of one file; see `Links`."""
+
+    def __init__(self, project: Project, path: str) -> None:
+        self._project = project
+        self._path = path
+        self._known: dict[str, str | None] = {}
+
+    def resolve(self, name: str) -> str | None:
+        """Torch's name for a qualified name of the project, or None."""
+        if not self._project.exports:
+            return None
+        if name not in self._known:
+            self._known[name] = self._resolve(name)
+        return self._known[name]
+
+    def _resolve(self, name: str) -> str | None:
+        dots = len(name) - len(name.lstrip("."))
+        parts = segments(name[dots:])
+        for length in range(len(parts) - 1, -1 if dots else 0, -1):
+            for path in self.files(dots, parts[:length]):
+                target = self._project.exports.get(path, {}).get(parts[length])
+                if target is not None:
+                    return join([target, *parts[length + 1 :]])
+        return None
+
+    def exported(self, module: str) -> Iterable[str]:
+        """The names that ``from module import *`` brings and that stand for something of torch's."""
+        dots = len(module) - len(module.lstrip("."))
+        for path in self.files(dots, segments(module[dots:])):
+            yield from (name for name in self._project.exports.get(path, ()) if not name.startswith("_"))
+
+    def files(self, dots: int, parts: list[str]) -> Iterator[str]:
+        """The files that a module may be: relative to this file's folder, or absolute from a folder above."""
+        folder = os.path.dirname(self._path)
+        if dots:
+            for _ in range(dots - 1):
+                folder = os.path.dirname(folder)
+            base = os.path.join(folder, *parts)
+            yield base + ".py"
+            yield os.path.join(base, "__init__.py")
+        elif parts:
+            for path in self._project.exporters(parts):
+                root = module_path(path)
+                for _ in parts:
+                    root = os.path.dirname(root)
+                if len(parts) > 1 or is_within(folder, root) or is_within(folder, os.path.dirname(root)):
+                    yield path
+
+
+def module_path(path: str) -> str:
+    """The path without ``.py``, and a package's folder for its ``__init__.py``."""
+    stem = os.path.splitext(path)[0]
+    return os.path.dirname(stem) if os.path.basename(stem) == "__init__" else stem
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Whether ``path`` is ``folder`` or lies below it."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

@@ -1,0 +1,64 @@
+"""Finds the rules: every module below `torchmigrate.rules`, and those that other packages offer.
+
+Another package offers rules through entry points of the group ``torchmigrate.rules``; each names a package whose
+modules define a ``rule``, in sub-packages named after their families.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator, Mapping
+from functools import cache
+from types import ModuleType
+
+from torchmigrate.rule import Rule
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """All rules by code, in the order of their codes. Raises ValueError if two have the same code."""
+    found: dict[str, Rule] = {}
+    for module in _modules():
+        rule = getattr(module, "rule", None)
+        if not isinstance(rule, Rule):
+            continue
+        rule.name, rule.family = _names(module)
+        rule.doc = module.__doc__ or ""
+        if rule.code in found:
+            raise ValueError(f"{rule.code} is both {found[rule.code].name} and {rule.name}")
+        found[rule.code] = rule
+    return dict(sorted(found.items()))
+
+
+def _names(module: ModuleType) -> tuple[str, str]:
+    family, _, name = module.__name__.rpartition(".")
+    return name.replace("_", "-"), family.rpartition(".")[2].replace("_", "-")
+
+
+def _modules() -> Iterator[ModuleType]:
+    import torchmigrate.rules
+
+    yield from _below(torchmigrate.rules)
+    for package in _offered():
+        yield from _below(package)
+
+
+def _below(package: ModuleType) -> Iterator[ModuleType]:
+    """The modules of a package's sub-packages, by name."""
+    for folder in package.__path__:
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            if entry.is_dir() and os.path.exists(os.path.join(entry.path, "__init__.py")):
+                for name in sorted(os.listdir(entry.path)):
+                    stem, suffix = os.path.splitext(name)
+                    if suffix == ".py" and stem != "__init__":
+                        yield importlib.import_module(f"{package.__name__}.{entry.name}.{stem}")
+
+
+def _offered() -> Iterator[ModuleType]:
+    from importlib.metadata import entry_points
+
+    for entry in sorted(entry_points(group="torchmigrate.rules"), key=lambda entry: entry.name):
+        module = entry.load()
+        if isinstance(module, ModuleType):
+            yield module

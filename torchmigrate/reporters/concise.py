@@ -1,0 +1,105 @@
+"""One line per finding; findings that `show` does not name are counted by rule, and a summary ends it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO
+
+import click
+
+from torchmigrate.findings import FileError, FileResult, Finding
+from torchmigrate.reporters import Report, all_findings, place, position
+from torchmigrate.rule import Safety, Severity
+from torchmigrate.terminal import escape
+
+COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+
+
+def write(results: Sequence[FileResult], report: Report, out: IO[str]) -> None:
+    """Writes ``path:line:column: code severity message [fix]`` lines."""
+    write_text(results, report, out, lambda finding: [headline(finding, report) + _mark(finding)])
+
+
+def write_text(
+    results: Sequence[FileResult], report: Report, out: IO[str], lines: Callable[[Finding], list[str]]
+) -> None:
+    """Writes what text formats share, with each finding as ``lines`` gives it."""
+    folded: Counter[str] = Counter()
+    for result in results:
+        for error in result.errors:
+            out.write(error_line(error, report))
+        for finding in result.findings:
+            if report.shows(finding):
+                out.write("".join(line + "\n" for line in lines(finding)))
+            else:
+                folded[finding.code] += 1
+    if not report.quiet:
+        out.write("".join(line + "\n" for line in [*_folded(results, folded, report), summary(report)]))
+
+
+def error_line(error: FileError, report: Report) -> str:
+    """The line about a file that could not be processed."""
+    where = escape(position(error.path, error.line, error.column, error.cell))
+    return f"{where}: {paint(report, 'error', fg='red', bold=True)}: {escape(error.message)}\n"
+
+
+def headline(finding: Finding, report: Report) -> str:
+    """The line that says where, what and why."""
+    where = escape(place(finding))
+    severity = paint(report, finding.severity.value, fg=COLORS[finding.severity], bold=True)
+    code = paint(report, escape(finding.code), bold=True)
+    return f"{where + ': ' if where else ''}{code} {severity}: {escape(finding.message)}"
+
+
+def paint(report: Report, text: str, *, fg: str | None = None, bold: bool | None = None) -> str:
+    """``text`` in colour when the report is."""
+    return click.style(text, fg=fg, bold=bold) if report.color else text
+
+
+def summary(report: Report) -> str:
+    """One line of counts; a rule's count that is 0 is left out."""
+    counts = [
+        f"{report.severities[severity]} {severity.value}"
+        + ("s" if severity is not Severity.INFO and report.severities[severity] != 1 else "")
+        for severity in Severity
+        if report.severities[severity]
+    ]
+    parts = [f"{count(report.files, 'file')} in {report.seconds:.2f} s", ", ".join(counts) or "no findings"]
+    if report.fixed:
+        parts.append(f"{report.fixed} fixed")
+    if report.fixable:
+        parts.append(f"{report.fixable} fixable with `torchmigrate fix`")
+    if report.hidden_unsafe:
+        parts.append(f"{count(report.hidden_unsafe, 'unsafe fix', 'unsafe fixes')} hidden, see --unsafe")
+    if report.suppressed:
+        parts.append(f"{report.suppressed} suppressed")
+    if report.errors:
+        parts.append(count(report.errors, "file error"))
+    return "; ".join(parts) + "."
+
+
+def count(number: int, singular: str, plural: str = "") -> str:
+    """``1 file``, ``2 files``."""
+    return f"{number} {singular if number == 1 else plural or singular + 's'}"
+
+
+def _mark(finding: Finding) -> str:
+    if finding.fix is None or finding.fix.safety is Safety.MANUAL:
+        return ""
+    return f" [fix: {finding.fix.safety.value}]"
+
+
+def _folded(results: Sequence[FileResult], folded: Counter[str], report: Report) -> Iterator[str]:
+    files = dict.fromkeys(folded, 0)
+    severities: dict[str, Severity] = {}
+    for result in results:
+        for code in {finding.code for finding in result.findings} & folded.keys():
+            files[code] += 1
+    for finding in all_findings(results):
+        severities.setdefault(finding.code, finding.severity)
+    for code, number in sorted(folded.items()):
+        rule = report.rules.get(code)
+        severity = paint(report, severities[code].value, fg=COLORS[severities[code]])
+        about = f" {rule.summary.rstrip('.')}:" if rule else ""
+        yield f"{code} {severity}:{about} {number} in {count(files[code], 'file')} (--show {code} lists them)"

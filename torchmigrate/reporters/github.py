@@ -1,0 +1,63 @@
+"""Workflow commands of GitHub Actions, which annotate the lines of a pull request.
+
+Source: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import IO
+
+from torchmigrate.findings import FileResult, Finding
+from torchmigrate.reporters import Report
+from torchmigrate.rule import Severity
+from torchmigrate.terminal import escape
+
+LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+
+def write(results: Sequence[FileResult], report: Report, out: IO[str]) -> None:
+    """Writes one command per line; what `show` does not name is left out, as in other text formats."""
+    for result in results:
+        for error in result.errors:
+            place = {"file": error.path, "line": error.line, "col": error.column, "title": "torchmigrate"}
+            out.write(_command("error", place, _in_cell(error.cell) + error.message))
+        for finding in result.findings:
+            if report.shows(finding):
+                out.write(_annotation(finding))
+
+
+def _annotation(finding: Finding) -> str:
+    properties: dict[str, str | int | None] = {"file": finding.path or None}
+    cell = None
+    if finding.location is not None:
+        where, cell = finding.location, finding.location.cell
+        if cell is None:  # lines of a cell are not lines of the notebook's file
+            properties |= {"line": where.line, "col": where.column}
+            properties |= {"endLine": where.end_line, "endColumn": where.end_column}
+    properties["title"] = f"torchmigrate {finding.code}"
+    return _command(LEVELS[finding.severity], properties, _in_cell(cell) + finding.message)
+
+
+def _in_cell(cell: int | None) -> str:
+    return "" if cell is None else f"cell {cell}: "
+
+
+def _command(level: str, properties: Mapping[str, str | int | None], message: str) -> str:
+    given = {name: value for name, value in properties.items() if value is not None}
+    if "file" in given:
+        given["file"] = str(given["file"]).replace(os.sep, "/")
+    joined = ",".join(f"{name}={_property(str(value))}" for name, value in given.items())
+    return f"::{level} {joined}::{_data(message)}\n"
+
+
+def _data(text: str) -> str:
+    """As `escapeData` of actions/toolkit: nothing in a message can begin a command of its own."""
+    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return escape(escaped)
+
+
+def _property(text: str) -> str:
+    """As `escapeProperty` of actions/toolkit."""
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,85 @@
+"""One JSON object, as `torchmigrate/data/report.schema.json` describes it; nothing is folded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import IO, Any
+
+from torchmigrate import __version__, versions
+from torchmigrate.findings import FileError, FileResult, Finding, Fix, Location
+from torchmigrate.reporters import Report, all_findings
+from torchmigrate.rule import Severity
+
+
+def write(results: Sequence[FileResult], report: Report, out: IO[str]) -> None:
+    """Writes the object; the output is ASCII, so that every terminal and pipe takes it."""
+    json.dump(document(results, report), out, indent=2)
+    out.write("\n")
+
+
+def document(results: Sequence[FileResult], report: Report) -> dict[str, Any]:
+    """The object that `write` writes."""
+    return {
+        "version": __version__,
+        "findings": [_finding(finding) for finding in all_findings(results)],
+        "errors": [_error(error) for result in results for error in result.errors],
+        "summary": {
+            "files": report.files,
+            "findings": {severity.value: report.severities[severity] for severity in Severity},
+            "fixable": report.fixable,
+            "hidden_unsafe": report.hidden_unsafe,
+            "fixed": report.fixed,
+            "suppressed": report.suppressed,
+            "seconds": round(report.seconds, 3),
+            "target_version": versions.render(report.settings.target_version),
+            "min_version": versions.render(report.minimum.version),
+            "min_version_source": report.minimum.source,
+        },
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    location = finding.location
+    return {
+        "code": finding.code,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "path": finding.path or None,
+        "line": location.line if location else None,
+        "column": location.column if location else None,
+        "end_line": location.end_line if location else None,
+        "end_column": location.end_column if location else None,
+        "cell": location.cell if location else None,
+        "hint": finding.hint,
+        "fix": _fix(finding.fix) if finding.fix else None,
+        "withheld": finding.withheld,
+    }
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    return {
+        "safety": fix.safety.value,
+        "title": fix.title,
+        "edits": [
+            {"cell": where.cell, **_range(where), "content": edit.text}
+            for edit, where in zip(fix.edits, fix.locations, strict=True)
+        ],
+    }
+
+
+def _range(where: Location) -> dict[str, Any]:
+    return {
+        "start": {"line": where.line, "column": where.column},
+        "end": {"line": where.end_line, "column": where.end_column},
+    }
+
+
+def _error(error: FileError) -> dict[str, Any]:
+    return {
+        "path": error.path,
+        "message": error.message,
+        "line": error.line,
+        "column": error.column,
+        "cell": error.cell,
+    }

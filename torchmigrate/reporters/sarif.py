@@ -1,0 +1,156 @@
+"""SARIF 2.1.0, for code scanning services.
+
+Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from typing import IO, Any
+from urllib.parse import quote
+
+from torchmigrate import __version__, versions
+from torchmigrate.findings import FileError, FileResult, Finding, Fix, Location
+from torchmigrate.reporters import Report, all_findings
+from torchmigrate.rule import Severity
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+
+def write(results: Sequence[FileResult], report: Report, out: IO[str]) -> None:
+    """Writes a log with one run."""
+    json.dump(document(results, report), out, indent=2)
+    out.write("\n")
+
+
+def document(results: Sequence[FileResult], report: Report) -> dict[str, Any]:
+    """The log that `write` writes."""
+    codes = sorted({finding.code for finding in all_findings(results)})
+    seen: Counter[str] = Counter()
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "torchmigrate",
+                        "version": __version__,
+                        "rules": [_rule(code, report) for code in codes],
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "invocations": [
+                    {
+                        "executionSuccessful": not report.errors,
+                        "toolExecutionNotifications": [
+                            _notification(error) for result in results for error in result.errors
+                        ],
+                    }
+                ],
+                "properties": {
+                    "targetVersion": versions.render(report.settings.target_version),
+                    "minVersion": versions.render(report.minimum.version),
+                },
+                "results": [_result(finding, codes, seen) for finding in all_findings(results)],
+            }
+        ],
+    }
+
+
+def _rule(code: str, report: Report) -> dict[str, Any]:
+    rule = report.rules.get(code)
+    if rule is None:
+        return {"id": code}
+    return {
+        "id": code,
+        "name": rule.name,
+        "shortDescription": {"text": rule.summary},
+        "fullDescription": {"text": rule.doc},
+        "help": {"text": rule.doc, "markdown": rule.doc},
+        "properties": {"tags": [rule.family]},
+    }
+
+
+def _result(finding: Finding, codes: list[str], seen: Counter[str]) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": finding.code,
+        "ruleIndex": codes.index(finding.code),
+        "level": LEVELS[finding.severity],
+        "message": {"text": "\n".join(filter(None, (finding.message, finding.hint, finding.withheld)))},
+        "partialFingerprints": {"torchmigrate/v1": _fingerprint(finding, seen)},
+    }
+    if finding.path:
+        physical: dict[str, Any] = {"artifactLocation": _artifact(finding.path)}
+        # A notebook's cell has lines of its own, which are no lines of its file.
+        if finding.location is not None and finding.location.cell is None:
+            physical["region"] = _region(finding.location)
+        result["locations"] = [{"physicalLocation": physical}]
+        if finding.location is not None and finding.location.cell is not None:
+            cell = {"name": f"cell {finding.location.cell}", "kind": "module"}
+            result["locations"][0]["logicalLocations"] = [cell]
+    if finding.fix is not None and finding.fix.edits and _in_file(finding.fix):
+        result["fixes"] = [_fix(finding.path, finding.fix)]
+    return result
+
+
+def _fix(path: str, fix: Fix) -> dict[str, Any]:
+    return {
+        "description": {"text": f"{fix.title} ({fix.safety.value})"},
+        "artifactChanges": [
+            {
+                "artifactLocation": _artifact(path),
+                "replacements": [
+                    {"deletedRegion": _region(where), "insertedContent": {"text": edit.text}}
+                    for edit, where in zip(fix.edits, fix.locations, strict=True)
+                ],
+            }
+        ],
+    }
+
+
+def _in_file(fix: Fix) -> bool:
+    return all(where.cell is None for where in fix.locations)
+
+
+def _fingerprint(finding: Finding, seen: Counter[str]) -> str:
+    """The same for the same code at another line: made of the source lines, and of their number in the file."""
+    text = "\n".join(line.strip() for line in finding.source_lines) or finding.message
+    key = "\0".join((finding.code, finding.path.replace(os.sep, "/"), text))
+    seen[key] += 1
+    return hashlib.sha256(f"{key}\0{seen[key]}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _notification(error: FileError) -> dict[str, Any]:
+    physical: dict[str, Any] = {"artifactLocation": _artifact(error.path)}
+    if error.line is not None and error.cell is None:
+        physical["region"] = {"startLine": error.line}
+        if error.column is not None:
+            physical["region"]["startColumn"] = error.column
+    return {
+        "level": "error",
+        "message": {"text": error.message},
+        "locations": [{"physicalLocation": physical}],
+    }
+
+
+def _artifact(path: str) -> dict[str, Any]:
+    """A relative path as a relative reference, an absolute one as a ``file`` URI."""
+    uri = quote(os.fsencode(path.replace(os.sep, "/")))
+    if os.path.isabs(path):
+        return {"uri": "file://" + (uri if uri.startswith("/") else "/" + uri)}
+    return {"uri": uri, "uriBaseId": "%SRCROOT%"}
+
+
+def _region(where: Location) -> dict[str, Any]:
+    return {
+        "startLine": where.line,
+        "startColumn": where.column,
+        "endLine": where.end_line,
+        "endColumn": where.end_column,
+    }

@@ -1,0 +1,28 @@
+"""How many findings each rule gave; what `--statistics` prints in place of the findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import IO
+
+from torchmigrate.findings import FileResult
+from torchmigrate.reporters import Report, all_findings
+from torchmigrate.reporters.concise import COLORS, error_line, paint, summary
+from torchmigrate.rule import Severity
+
+
+def write(results: Sequence[FileResult], report: Report, out: IO[str]) -> None:
+    """Writes a line per rule and severity, the most frequent first."""
+    counts: dict[tuple[str, Severity], int] = {}
+    for result in results:
+        for error in result.errors:
+            out.write(error_line(error, report))
+    for finding in all_findings(results):
+        counts[finding.code, finding.severity] = counts.get((finding.code, finding.severity), 0) + 1
+    width = len(str(max(counts.values(), default=0)))
+    for (code, severity), number in sorted(counts.items(), key=lambda item: (-item[1], item[0][0])):
+        painted = paint(report, severity.value.ljust(7), fg=COLORS[severity])
+        about = report.rules[code].summary if code in report.rules else ""
+        out.write(f"{number:>{width}} {code} {painted} {about}".rstrip() + "\n")
+    if not report.quiet:
+        out.write(summary(report) + "\n")

@@ -1,0 +1,75 @@
+"""What the terminal sees: text that cannot control it, colour, and progress."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from types import TracebackType
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+_UNSAFE = re.compile(
+    r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Controls, the marks that reorder text, and bytes of a file name that are no UTF-8."""
+
+
+def escape(text: str) -> str:
+    r"""``text`` in one line in which nothing controls the terminal: ``\x1b`` for an escape, a tab as it is."""
+    return _UNSAFE.sub(lambda found: _visible(ord(found[0])), text)
+
+
+def _visible(number: int) -> str:
+    if 0xDC80 <= number <= 0xDCFF:  # a byte that `os.fsdecode` could not read
+        number -= 0xDC00
+    return {10: r"\n", 13: r"\r"}.get(number) or (
+        f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+    )
+
+
+def wants_color(choice: str, stream: IO[str]) -> bool:
+    """Whether ``--color`` (auto, always, never), the environment and the stream ask for colour."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
+
+
+class Progress:
+    """A progress bar on ``stream``, which appears when the run has taken a second, and only on a terminal.
+
+    An instance is the callback that a run calls with the number of files done and of all files.
+    """
+
+    DELAY = 1.0
+
+    def __init__(self, stream: IO[str], *, wanted: bool) -> None:
+        self._stream = stream
+        self._wanted = wanted and stream.isatty()
+        self._begin = time.monotonic()
+        self._bar: Bar | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if not self._wanted or (self._bar is None and time.monotonic() - self._begin < self.DELAY):
+            return
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import Progress as Bar
+
+            self._bar = Bar(console=Console(file=self._stream), transient=True)
+            self._bar.add_task("files", total=total)
+            self._bar.start()
+        self._bar.update(self._bar.task_ids[0], completed=done, total=total)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
