@@ -69,7 +69,7 @@ def run(command: Sequence[str], limit: float, environ: Mapping[str, str], cwd: P
         process = start(command, environ, cwd)
     except OSError as error:
         return Answer("raised", detail=error.strerror or type(error).__name__)
-    texts = [_Drain(process.stdout), _Drain(process.stderr)]
+    texts = [Drain(process.stdout), Drain(process.stderr)]
     try:
         process.wait(limit)
     except subprocess.TimeoutExpired:
@@ -123,7 +123,7 @@ def death_of(status: int) -> str | None:
     return None
 
 
-class _Drain:
+class Drain:
     """Reads a pipe to its end in the background and keeps the end of what came, so that no writer is blocked."""
 
     def __init__(self, pipe: IO[bytes] | None) -> None:

@@ -106,11 +106,14 @@ def floor_fits(build: Build, facts: Facts) -> bool:
     return matrix.number(system) >= matrix.number(build.floor)
 
 
-def best(torch: str, facts: Facts, gpus: Sequence[Gpu], cuda_major: str | None = None) -> Build | None:
+def best(
+    torch: str, facts: Facts, gpus: Sequence[Gpu], cuda_major: str | None = None, variant: str | None = None
+) -> Build | None:
     """The build of a minor version that every GPU in ``gpus`` runs now; None where there is none.
 
     Rows that were read in a wheel go before documented ones, and those before builds that are only named; then the
-    default, then the newest CUDA. Without a GPU the CPU build is the one. ``cuda_major`` asks for one CUDA major.
+    default, then the newest CUDA. Without a GPU the CPU build is the one. ``cuda_major`` and ``variant`` ask
+    for one CUDA major and one variant.
     """
     builds = [
         b
@@ -120,12 +123,13 @@ def best(torch: str, facts: Facts, gpus: Sequence[Gpu], cuda_major: str | None =
     if not gpus:
         cpu = facts.torch is None or facts.torch.cuda is None
         either = [b for b in builds if b.default or b.variant == "cpu"]
-        return max(either, key=lambda b: ((b.variant == "cpu") == cpu, _rank(b)), default=None)
+        return max(either, key=lambda b: ((b.variant == "cpu") == cpu, rank(b)), default=None)
     fitting = [b for b in builds if all(fit(gpu, b, facts).runs for gpu in gpus)]
-    return max(fitting, key=_rank, default=None)
+    return max(fitting, key=rank, default=None)
 
 
-def _rank(build: Build) -> tuple[int, bool, tuple[int, ...]]:
+def rank(build: Build) -> tuple[int, bool, tuple[int, ...]]:
+    """What is recommended before what: how well it is known, the default, the newest CUDA."""
     evidence = ("named", "documented", "wheel").index(build.evidence)
     return evidence, build.default, matrix.number(build.cuda or "0")
 
