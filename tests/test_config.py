@@ -65,7 +65,9 @@ class TestSelection:
 
     def test_per_file_ignores_hold_where_their_pattern_matches(self) -> None:
         folder = str(Path.cwd())
-        chosen = config.merge([Layer({"per_file_ignores": (("tests/*.py", ("TS",)), ("conf.py", ("ALL",)))}, folder)])
+        chosen = config.merge(
+            [Layer({"per_file_ignores": (("tests/*.py", ("TS",)), ("conf.py", ("ALL",)))}, folder)]
+        )
         assert chosen.ignored_in("tests/a.py", "TS101", "torchscript")
         assert not chosen.ignored_in("tests/a.py", "SC201", "stream-capture")
         assert not chosen.ignored_in("src/tests/a.py", "TS101", "torchscript")
@@ -85,7 +87,9 @@ class TestLayers:
     """The command line over the nearest file over the defaults."""
 
     def test_the_stronger_layer_wins(self) -> None:
-        merged = config.merge([Layer({"fail_on": "info"}, "/"), Layer({"fail_on": "error", "show": ("info",)}, "/")])
+        merged = config.merge(
+            [Layer({"fail_on": "info"}, "/"), Layer({"fail_on": "error", "show": ("info",)}, "/")]
+        )
         assert (merged.fail_on, merged.show) == ("info", ("info",))
 
     def test_ignored_and_extending_codes_add_up(self) -> None:
@@ -98,12 +102,16 @@ class TestLayers:
         assert (merged.select, merged.ignore, merged.extend_select) == (("TS",), (), ())
 
     def test_the_stronger_layer_takes_back_what_the_weaker_one_says(self) -> None:
-        merged = config.merge([Layer({"extend_select": ("TS101",)}, "/"), Layer({"ignore": ("TS101", "SC")}, "/")])
+        merged = config.merge(
+            [Layer({"extend_select": ("TS101",)}, "/"), Layer({"ignore": ("TS101", "SC")}, "/")]
+        )
         assert merged.ignore == ("SC",)
         assert selected(merged, "TS101") == ["TS101"]
 
     def test_patterns_start_at_the_folder_that_states_them(self) -> None:
-        merged = config.merge([Layer({"extend_exclude": ("a/b", "name")}, "/x"), Layer({"extend_exclude": ("c/*",)}, "/y")])
+        merged = config.merge(
+            [Layer({"extend_exclude": ("a/b", "name")}, "/x"), Layer({"extend_exclude": ("c/*",)}, "/y")]
+        )
         assert merged.extend_exclude == ("/y/c/*", "/x/a/b", "name")
         assert merged.excluded == (*files.EXCLUDE, *merged.extend_exclude)
 
@@ -256,7 +264,9 @@ class TestSchema:
     """The JSON schema is made from the settings."""
 
     def test_the_shipped_schema_is_current(self) -> None:
-        assert SCHEMA.read_text() == config.schema_text(), "python -m torchmigrate.config prints the current one"
+        assert SCHEMA.read_text() == config.schema_text(), (
+            "python -m torchmigrate.config prints the current one"
+        )
 
     def test_it_is_a_schema_and_the_defaults_fit(self) -> None:
         schema = json.loads(SCHEMA.read_text())
@@ -266,7 +276,14 @@ class TestSchema:
         assert config.merge([Layer(config.parse(defaults, "defaults"), "/")]) == Settings()
 
     @pytest.mark.parametrize(
-        "wrong", [{"selct": []}, {"select": "TS"}, {"target-version": "auto"}, {"fail-on": "never"}, {"show": ["a b"]}]
+        "wrong",
+        [
+            {"selct": []},
+            {"select": "TS"},
+            {"target-version": "auto"},
+            {"fail-on": "never"},
+            {"show": ["a b"]},
+        ],
     )
     def test_it_refuses_what_the_program_refuses(self, wrong: dict[str, object]) -> None:
         with pytest.raises(jsonschema.ValidationError):

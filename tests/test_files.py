@@ -160,12 +160,16 @@ class TestGitignore:
         assert walk("w") == ["w/y.py"]
 
     def test_agrees_with_git(self, tree: Path) -> None:
-        make(*(f"{a}/{b}/{c}.py" for a in ("src", "lib", "x y") for b in ("build", "gen", "ä") for c in "abc"))
+        make(
+            *(f"{a}/{b}/{c}.py" for a in ("src", "lib", "x y") for b in ("build", "gen", "ä") for c in "abc")
+        )
         ignore(".gitignore", "gen/*", "!gen/b.py", "lib/**/a.py", "/src/ä", "x y/", "[a-b]uild/c.*", r"\!x")
         ignore("lib/.gitignore", "!a.py", "c.*")
         subprocess.run(["git", "init", "-q"], check=True)
         listing = subprocess.run(
-            ["git", "ls-files", "-z", "--others", "--exclude-standard", "*.py"], check=True, capture_output=True
+            ["git", "ls-files", "-z", "--others", "--exclude-standard", "*.py"],
+            check=True,
+            capture_output=True,
         ).stdout
         expected = sorted(os.fsdecode(listing).split("\0")[:-1])
         assert len(expected) > 5

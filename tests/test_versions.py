@@ -11,7 +11,9 @@ from torchmigrate.rule import Severity
 from torchmigrate.versions import Minimum, Version
 
 
-@pytest.mark.parametrize("text", ["2.12", "2.12.1", " 2.12 ", "2.12.0+cu130", "2.12.0a0+git1234", "v2.12", "2.12rc1"])
+@pytest.mark.parametrize(
+    "text", ["2.12", "2.12.1", " 2.12 ", "2.12.0+cu130", "2.12.0a0+git1234", "v2.12", "2.12rc1"]
+)
 def test_a_version_is_its_minor_version(text: str) -> None:
     assert versions.parse(text) == (2, 12)
 
@@ -50,7 +52,11 @@ def project(root: Path, **files: str) -> Minimum:
 
 
 def pyproject(*dependencies: str) -> str:
-    return "[project]\nname = 'x'\ndependencies = [\n" + "".join(f'  "{line}",\n' for line in dependencies) + "]\n"
+    return (
+        "[project]\nname = 'x'\ndependencies = [\n"
+        + "".join(f'  "{line}",\n' for line in dependencies)
+        + "]\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,7 +85,9 @@ def test_the_lower_bound_of_a_requirement(tmp_path: Path, requirement: str, expe
     assert minimum.source.endswith("pyproject.toml:5")
 
 
-@pytest.mark.parametrize("requirement", ["torch", "torch<3", "torch!=2.1", "torch @ https://example.org/torch.whl"])
+@pytest.mark.parametrize(
+    "requirement", ["torch", "torch<3", "torch!=2.1", "torch @ https://example.org/torch.whl"]
+)
 def test_a_requirement_without_a_lower_bound_says_so(tmp_path: Path, requirement: str) -> None:
     minimum = project(tmp_path, pyproject__toml=pyproject(requirement), requirements__txt="torch==2.9.1\n")
     assert (minimum.version, minimum.bounded) == (versions.OLDEST, False)
@@ -87,7 +95,9 @@ def test_a_requirement_without_a_lower_bound_says_so(tmp_path: Path, requirement
     assert minimum.source.endswith("pyproject.toml:4")
 
 
-@pytest.mark.parametrize("other", ["torchvision>=0.20", "torch-geometric>=2.5", "torch_scatter>=2.1", "torchx", "Torch.x"])
+@pytest.mark.parametrize(
+    "other", ["torchvision>=0.20", "torch-geometric>=2.5", "torch_scatter>=2.1", "torchx", "Torch.x"]
+)
 def test_packages_whose_names_begin_alike_are_none(tmp_path: Path, other: str) -> None:
     assert project(tmp_path, pyproject__toml=pyproject(other)) == Minimum(versions.OLDEST)
 
@@ -201,7 +211,9 @@ def test_metadata_that_cannot_be_used_is_passed_over(tmp_path: Path, name: str, 
     assert versions.find_minimum(str(tmp_path)) == Minimum(versions.OLDEST)
 
 
-def test_places_are_shown_relative_to_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_places_are_shown_relative_to_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project(tmp_path, requirements__txt="torch>=2.4\n")
     monkeypatch.chdir(tmp_path)
     assert versions.find_minimum(".").source == "requirements.txt:1"

@@ -18,7 +18,7 @@ import click
 
 from torchmigrate import __version__, files, options, output
 from torchmigrate.findings import FileError, FileResult, Finding
-from torchmigrate.reporters import Report
+from torchmigrate.reporters import Report, count
 from torchmigrate.terminal import Progress, wants_color
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Run:
         self.collect(FileResult(error.path, errors=(error,)) for error in found.errors)
         self._say(options.describe(loaded), wanted=settings.min_version is None)
         self._say(f"settings from {loaded.config_file or 'the defaults'}", wanted=verbose)
-        self._say(f"{len(found.inputs)} files to check", wanted=verbose)
+        self._say(f"{count(len(found.inputs), 'file')} to check", wanted=verbose)
 
     def collect(self, results: Iterable[FileResult]) -> None:
         """Counts ``results`` in, and keeps those that have something to say."""
@@ -205,7 +205,9 @@ class Run:
 
     def deliver(self, fixed: FixResult, apply: bool) -> bool:
         """Writes or prints what ``fixed`` changes; returns whether it changes anything and could be written."""
-        stdin = next((one.data for one in self.inputs if one.data is not None and one.path == fixed.path), None)
+        stdin = next(
+            (one.data for one in self.inputs if one.data is not None and one.path == fixed.path), None
+        )
         changes = fixed.before != fixed.after
         if apply and stdin is not None:
             output.print_bytes(fixed.after if changes else stdin)
@@ -219,7 +221,7 @@ class Run:
             try:
                 write.write_atomic(fixed.path, fixed.after, fixed.before)
             except (OSError, write.Changed) as error:
-                reason = f"cannot be written: {error}"
+                reason = f"cannot be written: {getattr(error, 'strerror', None) or error}"
                 self.collect([FileResult(fixed.path, errors=(FileError(fixed.path, reason),))])
                 return False
         return True
@@ -253,7 +255,7 @@ class Run:
 
     def write_outcome(self, changed: int) -> None:
         """Says, after a diff, which files failed and what would change."""
-        from torchmigrate.reporters.concise import count, error_line
+        from torchmigrate.reporters.concise import error_line
 
         for result in self.results:
             for error in result.errors:
@@ -301,5 +303,18 @@ def main() -> None:
         status = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         status = 130
+    except Exception as error:
+        import traceback
+
+        if {"-v", "--verbose"} & set(sys.argv):
+            traceback.print_exc()
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{os.path.basename(place.filename)}:{place.lineno}"
+        click.echo(
+            f"Error: a fault in torchmigrate ({type(error).__name__} at {where}: {error}); "
+            "--verbose shows the traceback, please report it",
+            err=True,
+        )
+        status = 2
     output.close()
     sys.exit(status)

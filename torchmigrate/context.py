@@ -25,6 +25,13 @@ MakeFix = Callable[[], "Fix | str"]
 """Makes a fix, or says in a sentence why there is none. Called only if the versions allow a fix at all."""
 
 
+_ATOMS = (
+    *(ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.JoinedStr),
+    *(ast.List, ast.Dict, ast.Set, ast.Tuple, ast.ListComp, ast.DictComp, ast.SetComp),
+)
+_HOLDERS = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr, ast.Call, ast.keyword)
+
+
 @dataclass(frozen=True)
 class Options:
     """The settings that rules read (see `torchmigrate.config.Settings`)."""
@@ -42,9 +49,16 @@ class Context:
 
     source: Source
     uses: Uses
-    project: Project
+    _project: Project
     options: Options
     rule: Rule
+    asked_project: bool = False
+
+    @property
+    def project(self) -> Project:
+        """The facts about all files. They are complete at the latest when the file is looked at again."""
+        self.asked_project = True
+        return self._project
 
     @cached_property
     def imports(self) -> Imports:
@@ -64,11 +78,19 @@ class Context:
         """The source text of a node."""
         return self.source.segment(node)
 
+    def embedded(self, node: ast.expr, parent: ast.AST) -> str:
+        """The text of an expression that is to stand below ``parent``, in parentheses where it may need them."""
+        text = self.text(node)
+        if isinstance(node, _ATOMS) and not (isinstance(node, ast.Tuple) and not text.startswith("(")):
+            return text
+        safe = isinstance(parent, _HOLDERS) and "\n" not in text and "\r" not in text
+        return text if safe else f"({text})"
+
     def concrete(self, node: ast.stmt) -> Concrete:
         """The libcst tree of the statement ``node``, for rewrites that must keep its formatting."""
         from torchmigrate.concrete import Concrete
 
-        return Concrete.of(self.source, self.uses.scopes, node)
+        return Concrete.of(self.source, node)
 
     def replace(self, node: ast.AST | Span, text: str) -> Edit:
         """The edit that puts ``text`` in the place of a node."""
@@ -108,7 +130,9 @@ class Context:
     def severity(self) -> Severity:
         """What the rule's versions mean at the target."""
         rule = self.rule
-        return severity(self.options.target, rule.since, rule.deprecated, rule.breaks)
+        return severity(
+            self.options.target, since=rule.since, deprecated=rule.deprecated, breaks=rule.breaks
+        )
 
     def _fix(self, use: Use, make: MakeFix) -> Fix | str | None:
         if not use.certain:

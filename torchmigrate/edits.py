@@ -21,6 +21,11 @@ def newline_at(text: bytes, offset: int) -> bytes:
     return b"\r\n" if text[before - 1 : before + 1] == b"\r\n" else text[before : before + 1]
 
 
+def rendered(text: bytes, edit: Edit) -> bytes:
+    """What ``edit`` puts into ``text``: its line ends become those in use where it goes."""
+    return _LINE_END.sub(newline_at(text, edit.start), edit.text.encode())
+
+
 def ordered(edits: Iterable[Edit]) -> list[Edit]:
     """``edits`` by position; insertions at one offset keep their order and go before a replacement there.
 
@@ -45,7 +50,7 @@ def apply(text: bytes, edits: Iterable[Edit]) -> bytes:
         if not 0 <= edit.start <= edit.end <= len(text):
             raise ValueError(f"{edit} lies outside a text of {len(text)} bytes")
         parts.append(text[done : edit.start])
-        parts.append(_LINE_END.sub(newline_at(text, edit.start), edit.text.encode()))
+        parts.append(rendered(text, edit))
         done = edit.end
     parts.append(text[done:])
     return b"".join(parts)

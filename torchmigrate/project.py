@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from torchmigrate.names import Links
 from torchmigrate.rule import Kind
-from torchmigrate.watch import identifiers, join, segments
+from torchmigrate.watch import join, segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,48 +21,45 @@ class Mention:
     line: int
 
 
-@dataclass(slots=True)
 class Project:
-    """The facts that rules may ask about, complete before any rule runs. Paths are absolute."""
+    """The facts that rules may ask about, complete before the last rule runs. Paths are absolute."""
 
-    exports: dict[str, dict[str, str]] = field(default_factory=dict)
-    """For each file, its global names that stand for something of torch's, with torch's name for it."""
-    mentions: dict[str, list[Mention]] = field(default_factory=dict)
-    """By symbol."""
-    _stems: dict[str, list[str]] = field(default_factory=dict)
+    def __init__(self, paths: Iterable[str] = ()) -> None:
+        self.exports: dict[str, dict[str, str]] = {}
+        """For each file, its global names that stand for something of torch's, with torch's name for it."""
+        self._mentions: dict[str, list[Mention]] = {}
+        self._by_stem: dict[str, list[str]] = {}
+        for path in paths:
+            self._by_stem.setdefault(os.path.basename(module_path(path)), []).append(path)
 
     def export(self, path: str, names: Mapping[str, str]) -> bool:
         """Records what a file exports; True if that was not known."""
+        if is_torch_itself(path):
+            return False  # its absolute names are torch's already
         known = self.exports.get(path, {})
         if names.items() <= known.items():
             return False
-        if path not in self.exports:
-            self._stems.setdefault(os.path.basename(module_path(path)), []).append(path)
         self.exports[path] = {**known, **names}
         return True
 
     def mention(self, mentions: Iterable[Mention]) -> None:
         """Records uses."""
         for mention in mentions:
-            self.mentions.setdefault(mention.symbol, []).append(mention)
+            self._mentions.setdefault(mention.symbol, []).append(mention)
 
     def uses(self, *symbols: str, kinds: Iterable[Kind] = Kind) -> list[Mention]:
         """Every use of the symbols in the project, of the given kinds."""
         wanted = frozenset(kinds)
-        return [m for symbol in symbols for m in self.mentions.get(symbol, ()) if m.kind in wanted]
+        return [m for symbol in symbols for m in self._mentions.get(symbol, ()) if m.kind in wanted]
 
     def links(self, path: str) -> ProjectLinks:
         """What names mean that the file at ``path`` imports from other files of the project."""
         return ProjectLinks(self, path)
 
-    def exporters(self, parts: list[str]) -> list[str]:
-        """The exporting files that an absolute import of the module ``parts`` may mean."""
+    def modules(self, parts: list[str]) -> list[str]:
+        """The files that an absolute import of the module ``parts`` may mean, wherever they lie."""
         suffix = os.sep + os.path.join(*parts)
-        return [path for path in self._stems.get(parts[-1], ()) if module_path(path).endswith(suffix)]
-
-    def reach(self) -> re.Pattern[bytes]:
-        """Matches the exported names by which a file without any token may still reach a symbol."""
-        return identifiers({name for names in self.exports.values() for name in names})
+        return [path for path in self._by_stem.get(parts[-1], ()) if module_path(path).endswith(suffix)]
 
 
 class ProjectLinks(Links):
@@ -83,14 +79,19 @@ class ProjectLinks(Links):
         return self._known[name]
 
     def _resolve(self, name: str) -> str | None:
+        for path, attribute, rest in self.places(name):
+            target = self._project.exports.get(path, {}).get(attribute)
+            if target is not None:
+                return join([target, *rest])
+        return None
+
+    def places(self, name: str) -> Iterator[tuple[str, str, list[str]]]:
+        """The ways to split ``pkg.module.x.y`` into a module's file, a global name of it, and the rest."""
         dots = len(name) - len(name.lstrip("."))
         parts = segments(name[dots:])
         for length in range(len(parts) - 1, -1 if dots else 0, -1):
             for path in self.files(dots, parts[:length]):
-                target = self._project.exports.get(path, {}).get(parts[length])
-                if target is not None:
-                    return join([target, *parts[length + 1 :]])
-        return None
+                yield path, parts[length], parts[length + 1 :]
 
     def exported(self, module: str) -> Iterable[str]:
         """The names that ``from module import *`` brings and that stand for something of torch's."""
@@ -108,7 +109,7 @@ class ProjectLinks(Links):
             yield base + ".py"
             yield os.path.join(base, "__init__.py")
         elif parts:
-            for path in self._project.exporters(parts):
+            for path in self._project.modules(parts):
                 root = module_path(path)
                 for _ in parts:
                     root = os.path.dirname(root)
@@ -125,3 +126,9 @@ def module_path(path: str) -> str:
 def is_within(path: str, folder: str) -> bool:
     """Whether ``path`` is ``folder`` or lies below it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def is_torch_itself(path: str) -> bool:
+    """Whether the file belongs to the sources of torch."""
+    top, inside, _ = path.rpartition(f"{os.sep}torch{os.sep}")
+    return bool(inside) and os.path.exists(os.path.join(top, "torch", "_jit_internal.py"))

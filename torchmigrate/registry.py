@@ -37,9 +37,7 @@ def _names(module: ModuleType) -> tuple[str, str]:
 
 
 def _modules() -> Iterator[ModuleType]:
-    import torchmigrate.rules
-
-    yield from _below(torchmigrate.rules)
+    yield from _below(importlib.import_module("torchmigrate.rules"))
     for package in _offered():
         yield from _below(package)
 

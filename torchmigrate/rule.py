@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torchmigrate.context import Context
     from torchmigrate.findings import Finding
-    from torchmigrate.names import Use
+    from torchmigrate.uses import Use
     from torchmigrate.versions import Version
 
     Check = Callable[[Use, Context], Iterator[Finding]]
@@ -89,6 +89,8 @@ class Rule:
     """Whether the rule runs without being selected."""
     kinds: frozenset[Kind] = frozenset(Kind)
     """The uses that the rule wants to see."""
+    asks: tuple[str, ...] = ()
+    """Symbols of other rules whose uses in the project this rule asks about."""
     check_function: Check | None = None
     name: str = ""
     """The file's name; this and the next two are set by `torchmigrate.registry`."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 
@@ -86,13 +87,23 @@ class Place:
     statement: ast.stmt
     scope: Scope
     parent: Place | None
+    block: list[ast.stmt]
+    """The statements that this one stands among."""
 
     def ancestors(self) -> Iterator[ast.stmt]:
         """The enclosing statements, innermost first, definitions included."""
-        place = self.parent
+        return (place.statement for place in self.outwards() if place is not self)
+
+    def outwards(self) -> Iterator[Place]:
+        """This place and those around it, innermost first."""
+        place: Place | None = self
         while place is not None:
-            yield place.statement
+            yield place
             place = place.parent
+
+    def before(self) -> list[ast.stmt]:
+        """The statements that precede this one in its block."""
+        return self.block[: self.block.index(self.statement)]
 
 
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"})
@@ -102,10 +113,10 @@ _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 class Scopes:
     """All scopes of one module, and all its statements in order.
 
-    ``walrus`` says whether the text contains ``:=`` at all.
+    ``walrus`` are the lines with a ``:=``, in order.
     """
 
-    def __init__(self, tree: ast.Module, *, walrus: bool) -> None:
+    def __init__(self, tree: ast.Module, walrus: Sequence[int] = ()) -> None:
         self.module = Scope(tree, None)
         self.all: list[Scope] = [self.module]
         self.places: list[Place] = []
@@ -139,6 +150,9 @@ class Scopes:
             self._target(scope, target.value, None)
 
     def _expressions(self, scope: Scope, statement: ast.stmt) -> None:
+        index = bisect_left(self._walrus, statement.lineno)
+        if index == len(self._walrus) or self._walrus[index] > (statement.end_lineno or statement.lineno):
+            return
         for child in ast.iter_child_nodes(statement):
             if isinstance(child, ast.expr):
                 for node in ast.walk(child):
@@ -147,7 +161,7 @@ class Scopes:
 
     def _body(self, body: list[ast.stmt], scope: Scope, parent: Place | None) -> None:
         for statement in body:
-            place = Place(statement, scope, parent)
+            place = Place(statement, scope, parent, body)
             self.places.append(place)
             if self._walrus:
                 self._expressions(scope, statement)
@@ -253,7 +267,7 @@ class Scopes:
         self._target(scope, statement.name, None)  # type: ignore[attr-defined]
 
 
-_HANDLERS = {
+_HANDLERS: dict[type[ast.stmt], Callable[..., None]] = {
     ast.Import: Scopes._import,
     ast.ImportFrom: Scopes._import_from,
     ast.Assign: Scopes._assign,

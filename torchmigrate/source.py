@@ -41,7 +41,7 @@ class Source:
 
     ``path`` is the name for messages, ``raw`` the file's content, ``text`` its UTF-8 text without a byte order
     mark and with the file's own line ends, ``encoding`` the codec that gave it. A notebook's ``text`` is that
-    of its code cells (see `torchmigrate.notebook`).
+    of its code cells (see `torchmigrate.notebook`), and ``original`` the same before its magics were masked.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class Source:
         self.text = text
         self.encoding = encoding
         self.bom = bom
+        self.original = text
 
     @classmethod
     def read(cls, path: str | PathLike[str], data: bytes) -> Source:
@@ -90,28 +91,18 @@ class Source:
 
         Raises SourceError if the running Python cannot parse the text.
         """
-        return self._parse(self.text)
-
-    def _parse(self, text: bytes, first_line: int = 1) -> ast.Module:
-        """The tree of ``text``, a part of this source that begins on the line ``first_line``."""
-        if (nul := text.find(b"\0")) >= 0:
-            line, column = _end(text[:nul])
-            raise self._error("a null byte", line + first_line - 1, column)
+        if (nul := self.text.find(b"\0")) >= 0:
+            raise SourceError("a null byte", *_end(self.text[:nul]))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return ast.parse(text.decode())
+                return ast.parse(self.text.decode())
         except SyntaxError as error:
-            line = max(error.lineno or 1, 1) + first_line - 1
-            raise self._error(error.msg, line, max(error.offset or 1, 1)) from None
+            raise SourceError(error.msg, max(error.lineno or 1, 1), max(error.offset or 1, 1)) from None
         except (RecursionError, MemoryError):
-            raise self._error("nested too deeply to parse", None, None) from None
+            raise SourceError("nested too deeply to parse") from None
         except (ValueError, OverflowError) as error:
-            raise self._error(str(error), None, None) from None
-
-    def _error(self, message: str, line: int | None, column: int | None) -> SourceError:
-        """An error at a place of ``text``."""
-        return SourceError(message, line, column)
+            raise SourceError(str(error)) from None
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -158,10 +149,8 @@ class Source:
         """The lines that ``span`` touches, without their ends."""
         first = self.line_of(span.start)
         last = self.line_of(max(span.start, span.end - 1))
-        bounds = [*self.line_starts[first - 1 : last + 1], len(self.text)]
-        return tuple(self.text[start:end].decode().rstrip("\r\n") for start, end in pairwise(bounds))[
-            : last - first + 1
-        ]
+        bounds = [*self.line_starts[first - 1 : last + 1], len(self.text)][: last - first + 2]
+        return tuple(self.original[a:b].decode().rstrip("\r\n") for a, b in pairwise(bounds))
 
     def replaced(self, edits: Iterable[Edit]) -> bytes:
         """The content of the file with ``edits`` applied to ``text``; every byte outside of them stays.

@@ -61,6 +61,7 @@ class Surroundings:
         return Surroundings((*self.parents, node), **values)  # type: ignore[arg-type]
 
 
+_WALRUS = re.compile(rb":=")
 _PATCHERS = frozenset({"patch", "setattr", "delattr", "spy", "stub"})
 _PATCHED_OBJECT = frozenset({"setattr", "delattr", "object", "spy", "stub"})
 _INSTANCE_CHECKS = frozenset({"isinstance", "issubclass"})
@@ -77,7 +78,7 @@ class Uses:
     def __init__(self, source: Source, watch: Watch, links: Links | None = None) -> None:
         self.source = source
         self.watch = watch
-        self.scopes = Scopes(source.tree, walrus=b":=" in source.text)
+        self.scopes = Scopes(source.tree, walrus=self._lines_of(_WALRUS))
         self.names = Names(self.scopes, watch, links)
         self._links = links or Links()
         self.unlinked: set[str] = set()
@@ -110,6 +111,12 @@ class Uses:
                 if self.watch.match(target) or target in self.watch.namespaces:
                     found[name] = target
         return found
+
+    def origins(self, name: str) -> list[str]:
+        """The qualified names, in other modules, that a global name of this module may come from."""
+        scope = self.scopes.module
+        imports = [b for b in scope.bindings.get(name, ()) if b.kind is BindingKind.FROM]
+        return [b.target(b.name) for b in imports] or [star.target(name) for star in scope.stars]
 
     def _heat(self) -> None:
         """Finds the lines that spell a token, or a name that hides one, until no new such name appears."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 _GENERIC = frozenset(
-    """torch cuda distributed nn utils ops onnx export functional amp load save send recv wait script trace
+    """torch cuda distributed nn utils ops export functional amp load save send recv wait script trace
     ignore unused fork freeze compile Stream cpu xpu optim _C c10d_functional tensor device""".split()
 )
 """Identifiers too common in code that has nothing to do with a symbol to be its token, if it has another one."""
@@ -38,7 +38,7 @@ class Watch:
     def __init__(self, symbols: Iterable[str]) -> None:
         symbols = sorted(set(symbols))
         self.exact = frozenset(s for s in symbols if not s.endswith("*") and not s.startswith("."))
-        self.prefixes = tuple(s[:-1] for s in symbols if s.endswith("*"))
+        self.prefixes = tuple(sorted((s[:-1] for s in symbols if s.endswith("*")), key=len, reverse=True))
         self.methods = {s[1:]: s for s in symbols if s.startswith(".")}
         self._token_of = _tokens(symbols)
         self.aliases: set[str] = set()
@@ -59,7 +59,7 @@ class Watch:
         self.leaves = frozenset(segments(s)[-1] for s in self.exact) | frozenset(self.methods)
 
     def match(self, name: str) -> str | None:
-        """The symbol that a qualified name is, or None."""
+        """The symbol that a qualified name is, or None; the longest of those that end in ``*``."""
         if name in self.exact:
             return name
         for prefix in self.prefixes:
@@ -82,7 +82,7 @@ class Watch:
     def token(self) -> re.Pattern[bytes]:
         """Matches each token as a whole identifier; group-less, for `finditer` over a file's text."""
         return identifiers(
-            [t + r"\w*" if s.endswith("_*") else t for s, t in self._token_of.items()], escape=False
+            {t + r"\w*" if s.endswith(t + "*") else t for s, t in self._token_of.items()}, escape=False
         )
 
     def passes(self, text: bytes) -> bool:

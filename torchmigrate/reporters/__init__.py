@@ -101,3 +101,8 @@ def position(path: str, line: int | None, column: int | None, cell: int | None) 
 def all_findings(results: Iterable[FileResult]) -> Iterable[Finding]:
     """The findings of ``results`` in their order."""
     return (finding for result in results for finding in result.findings)
+
+
+def count(number: int, singular: str, plural: str = "") -> str:
+    """``1 file``, ``2 files``."""
+    return f"{number} {singular if number == 1 else plural or singular + 's'}"

@@ -9,7 +9,7 @@ from typing import IO
 import click
 
 from torchmigrate.findings import FileError, FileResult, Finding
-from torchmigrate.reporters import Report, all_findings, place, position
+from torchmigrate.reporters import Report, all_findings, count, place, position
 from torchmigrate.rule import Safety, Severity
 from torchmigrate.terminal import escape
 
@@ -77,11 +77,6 @@ def summary(report: Report) -> str:
     if report.errors:
         parts.append(count(report.errors, "file error"))
     return "; ".join(parts) + "."
-
-
-def count(number: int, singular: str, plural: str = "") -> str:
-    """``1 file``, ``2 files``."""
-    return f"{number} {singular if number == 1 else plural or singular + 's'}"
 
 
 def _mark(finding: Finding) -> str:

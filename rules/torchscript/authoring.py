@@ -1,0 +1,3 @@
+"""The symbols that make TorchScript."""
+
+AUTHORING = ("torch.jit.script", "torch.jit.trace")

@@ -1,0 +1,50 @@
+"""`torch.jit.Final` is `typing.Final`.
+
+Why: `torch.jit.Final` is the object `typing.Final` under another name; TorchScript itself accepts `typing.Final`.
+
+    class Scale(nn.Module):
+        factor: torch.jit.Final[int]
+    →
+    class Scale(nn.Module):
+        factor: typing.Final[int]
+
+Fix safety: safe; it is the same object in every torch from 2.0 on.
+
+Source: torch 2.0.1 to 2.15.0 wheels: torch/_jit_internal.py (`from typing import Final`), torch/jit/__init__.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding, Fix
+from torchmigrate.rule import Kind, Rule, Safety
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
+
+rule = Rule(
+    code="TS155",
+    symbols=("torch.jit.Final", "torch._jit_internal.Final"),
+    message="`{symbol}` is `typing.Final`",
+    since=(2, 0),
+    safety=Safety.SAFE,
+)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    rewritable = use.kind in (Kind.ANNOTATION, Kind.REFERENCE, Kind.IMPORT)
+    yield ctx.finding(use, fix=(lambda: _fix(use, ctx)) if rewritable else None)
+
+
+def _fix(use: Use, ctx: Context) -> Fix | str:
+    title = "Use `typing.Final`"
+    if edits := ctx.imports.rebind(use, "typing.Final"):
+        return Fix(edits, Safety.SAFE, title)
+    spelling = ctx.imports.spell("typing.Final", use) if use.kind is not Kind.IMPORT else None
+    if spelling is None:
+        return "`typing.Final` cannot be named here without clobbering a name"
+    return Fix((ctx.replace(use.node, spelling.text), *spelling.edits), Safety.SAFE, title)

@@ -1,0 +1,84 @@
+"""Runs the tool inside the test process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from torchmigrate import options, runner
+from torchmigrate.config import Settings
+from torchmigrate.files import Input
+from torchmigrate.findings import FileError, FileResult, Finding
+from torchmigrate.source import Source
+from torchmigrate.versions import Version
+
+
+def settings_of(flags: Sequence[str] = ()) -> tuple[Settings, Version]:
+    """The settings and the minimum version that options of the command line amount to; no file is read."""
+
+    @click.command()
+    @options.of_settings
+    def command(**given: Any) -> options.Loaded:
+        return options.load(given, ["."], None)
+
+    if not any(flag.startswith("--min-version") for flag in flags):
+        flags = [*flags, "--min-version", "2.0"]
+    loaded: options.Loaded = command.main([*flags, "--isolated"], standalone_mode=False)
+    return loaded.settings, loaded.minimum.version
+
+
+def check_text(text: str, *flags: str, path: str = "case.py") -> list[Finding]:
+    """The findings in one file."""
+    settings, minimum = settings_of(flags)
+    (result,) = runner.check([Input(path, text.encode())], settings, min_version=minimum)
+    assert not result.errors, result.errors
+    return list(result.findings)
+
+
+def fix_text(text: str, *flags: str, path: str = "case.py") -> str:
+    """The text of one file after fixing."""
+    settings, minimum = settings_of(flags)
+    (result,) = runner.fix([Input(path, text.encode())], settings, min_version=minimum)
+    assert not result.result.errors, result.result.errors
+    return (result.after or text.encode()).decode()
+
+
+def fixed(files: Mapping[str, bytes], settings: Settings, minimum: Version) -> dict[str, runner.FixResult]:
+    """What fixing makes of files that belong together, given by path and content."""
+    inputs = [Input(path, data) for path, data in files.items()]
+    return {result.path: result for result in runner.fix(inputs, settings, min_version=minimum)}
+
+
+@dataclass
+class Checked:
+    """The results of checking some files together."""
+
+    results: dict[str, FileResult]
+
+    @classmethod
+    def of(cls, files: Sequence[Path], settings: Settings, minimum: Version) -> Checked:
+        """Checks the files."""
+        inputs = [Input(str(file)) for file in files]
+        results = runner.check(inputs, settings, min_version=minimum)
+        return cls({result.path: result for result in results})
+
+    @property
+    def errors(self) -> list[FileError]:
+        """All errors."""
+        return [error for result in self.results.values() for error in result.errors]
+
+    def lines(self, file: Path) -> Counter[tuple[int, str]]:
+        """How often each code was found on each line of the file's text."""
+        source = Source.read(str(file), file.read_bytes())
+        findings = self.results[str(file)].findings
+        return Counter((source.line_of(f.span.start), f.code) for f in findings if f.span is not None)
+
+    @staticmethod
+    def text_of(file: Path) -> str:
+        """The text that findings count lines in."""
+        return Source.read(str(file), file.read_bytes()).text.decode()

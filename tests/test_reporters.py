@@ -1,0 +1,391 @@
+"""What each output format makes of the same results."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from torchmigrate import reporters
+from torchmigrate.config import Settings
+from torchmigrate.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
+from torchmigrate.reporters import Report
+from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.terminal import escape
+from torchmigrate.versions import Minimum
+
+DATA = Path(__file__).parent / "data"
+REPORT_SCHEMA = Path(reporters.__file__).parent.parent / "data" / "report.schema.json"
+
+SCRIPT = Rule(
+    "TS101",
+    doc="`torch.jit.script` is deprecated.\n\nWhy: it is.\n\nSource: https://example.org/\n  script\n",
+)
+SCRIPT.name, SCRIPT.family = "script", "torchscript"
+MARKER = Rule("TS110", doc="Markers do nothing in eager.")
+MARKER.name, MARKER.family = "marker", "torchscript"
+RULES = {"TS101": SCRIPT, "TS110": MARKER}
+
+FIX = Fix(
+    (Edit(8, 24, "torch.compile"), Edit(0, 0, "import torch\n")),
+    Safety.UNSAFE,
+    "Replace with `torch.compile`",
+    (Location(2, 5, 2, 21), Location(1, 1, 1, 1)),
+)
+FINDING = Finding(
+    code="TS101",
+    message="`torch.jit.script` is deprecated since torch 2.13",
+    severity=Severity.WARNING,
+    path="pkg/a.py",
+    span=Span(8, 24),
+    location=Location(2, 5, 2, 21),
+    fix=FIX,
+    hint="Use torch.compile.",
+    source_lines=("f = torch.jit.script(g)",),
+)
+INFO = Finding(
+    code="TS110",
+    message="`torch.jit.unused` does nothing in eager",
+    severity=Severity.INFO,
+    path="pkg/a.py",
+    location=Location(7, 2, 7, 18),
+    withheld="the project still scripts",
+    source_lines=("@torch.jit.unused",),
+)
+ON_MACHINE = Finding("RT001", "the driver is too old", Severity.ERROR, path="")
+IN_NOTEBOOK = replace(
+    FINDING,
+    path="n.ipynb",
+    location=Location(2, 5, 2, 21, cell=3),
+    fix=replace(FIX, edits=FIX.edits[:1], locations=(Location(2, 5, 2, 21, cell=3),)),
+)
+BROKEN = FileError("pkg/b.py", "is not Python: invalid syntax", 3, 4)
+RESULTS = [FileResult("pkg/a.py", (FINDING, INFO)), FileResult("pkg/b.py", errors=(BROKEN,))]
+
+
+def report(results: list[FileResult], *, color: bool = False, quiet: bool = False, **settings: Any) -> Report:
+    made = Report(Settings(**settings), Minimum((2, 4), "pyproject.toml:5"), RULES, color=color, quiet=quiet)
+    made.files, made.seconds = 7, 1.234
+    for result in results:
+        made.add(result)
+    return made
+
+
+def written(name: str, *results: FileResult, **options: Any) -> str:
+    chosen = list(results or RESULTS)
+    out = io.StringIO()
+    reporters.load(name).write(chosen, report(chosen, **options), out)
+    return out.getvalue()
+
+
+def one(name: str, finding: Finding, **options: Any) -> str:
+    return written(name, FileResult(finding.path, (finding,)), **options)
+
+
+class TestFull:
+    """Paragraphs with the source line, the span underlined, and what is known of the fix."""
+
+    def test_a_finding_an_error_and_a_fold(self) -> None:
+        assert written("full") == (
+            """\
+pkg/a.py:2:5: TS101 warning: `torch.jit.script` is deprecated since torch 2.13
+  |
+2 | f = torch.jit.script(g)
+  |     ^^^^^^^^^^^^^^^^
+  = help: Use torch.compile.
+  = fix (unsafe, applied with --unsafe): Replace with `torch.compile`
+  = source: https://example.org/ script
+
+pkg/b.py:3:4: error: is not Python: invalid syntax
+TS110 info: Markers do nothing in eager: 1 in 1 file (--show TS110 lists them)
+7 files in 1.23 s; 1 warning, 1 info; 1 unsafe fix hidden, see --unsafe; 1 file error.
+"""
+        )
+
+    def test_info_is_listed_when_asked_for(self) -> None:
+        for asked in ({"show": ("info",)}, {"show": ("TS110",)}, {"select": ("TS110",)}):
+            text = one("full", INFO, **asked)
+            assert (
+                "7 | @torch.jit.unused\n  |  ^^^^^^^^^^^^^^^^\n  = no fix: the project still scripts\n"
+                in text
+            )
+            assert "--show" not in text
+
+    def test_a_fix_that_the_settings_allow_is_fixable(self) -> None:
+        text = one("full", FINDING, unsafe_fixes=True)
+        assert "  = fix (unsafe): Replace with `torch.compile`\n" in text
+        assert "1 warning; 1 fixable with `torchmigrate fix`." in text
+
+    def test_quiet_leaves_out_counts(self) -> None:
+        assert written("full", FileResult("pkg/a.py", (INFO,)), quiet=True) == ""
+
+    def test_a_span_over_several_lines(self) -> None:
+        lines = ("x = torch.jit.script(", "    f,", "    g,  # why", ") + 1")
+        text = one("full", replace(FINDING, location=Location(9, 5, 12, 2), source_lines=lines))
+        assert (
+            """\
+   |
+ 9 | x = torch.jit.script(
+   |     ^^^^^^^^^^^^^^^^^
+10 |     f,
+   |     ^^
+11 |     g,  # why
+   |     ^^^^^^^^^
+12 | ) + 1
+   | ^
+"""
+            in text
+        )
+
+    def test_carets_stand_below_tabs_wide_and_combining_characters(self) -> None:
+        text = one(
+            "full", replace(FINDING, location=Location(1, 6, 1, 10), source_lines=("\t名e\u0301=f(x)",))
+        )
+        assert "1 |     名e\u0301=f(x)\n  |         ^^^^\n" in text
+
+    def test_a_long_line_and_a_long_span_are_cut(self) -> None:
+        long = replace(FINDING, location=Location(1, 1, 900, 3), source_lines=("x" * 1_000_000,) * 900)
+        text = one("full", long)
+        assert len(text) < 5_000
+        assert " …\n" in text
+
+    def test_a_finding_about_a_machine_has_no_place(self) -> None:
+        assert one("full", ON_MACHINE).startswith("RT001 error: the driver is too old\n\n")
+
+    def test_a_notebook_names_the_cell(self) -> None:
+        assert one("full", IN_NOTEBOOK).startswith("n.ipynb:cell 3:2:5: TS101")
+
+    def test_colour_is_written_when_wanted(self) -> None:
+        assert "\x1b[" not in written("full")
+        colored = written("full", color=True)
+        assert "\x1b[33m\x1b[1mwarning\x1b[0m" in colored
+
+
+@pytest.mark.parametrize("name", ["full", "concise", "github", "statistics"])
+def test_nothing_in_a_file_controls_the_terminal(name: str) -> None:
+    evil = "\x1b[2J\x07\r\n\u202e\x9b\udcff\t"
+    finding = replace(
+        FINDING,
+        code="TS1",
+        path=f"a{evil}.py",
+        message=evil,
+        hint=evil,
+        withheld=evil,
+        source_lines=(evil,),
+        fix=replace(FIX, title=evil),
+    )
+    text = written(name, FileResult(finding.path, (finding,), (FileError(evil, evil),)))
+    assert not set(text) & set("\x1b\x07\r\u202e\x9b\udcff")
+    assert name == "statistics" or "x1b[2J" in text
+
+
+def test_escaped_text_shows_what_was_there() -> None:
+    assert escape("a\x1b\n\r\t\x80\u202e\udcff\U0001f600é") == "a\\x1b\\n\\r\t\\x80\\u202e\\xff\U0001f600é"
+
+
+class TestConcise:
+    """One line each."""
+
+    def test_lines(self) -> None:
+        safe = replace(FINDING, fix=replace(FIX, safety=Safety.SAFE))
+        assert written("concise", FileResult("pkg/a.py", (safe, FINDING)), RESULTS[1], quiet=True) == (
+            """\
+pkg/a.py:2:5: TS101 warning: `torch.jit.script` is deprecated since torch 2.13 [fix: safe]
+pkg/a.py:2:5: TS101 warning: `torch.jit.script` is deprecated since torch 2.13 [fix: unsafe]
+pkg/b.py:3:4: error: is not Python: invalid syntax
+"""
+        )
+
+    def test_folds_count_findings_and_files_of_each_rule(self) -> None:
+        text = written("concise", FileResult("a.py", (INFO, INFO)), FileResult("b.py", (INFO,)))
+        assert (
+            text.splitlines()[0]
+            == "TS110 info: Markers do nothing in eager: 3 in 2 files (--show TS110 lists them)"
+        )
+
+    def test_nothing_found(self) -> None:
+        assert written("concise", FileResult("a.py")) == "7 files in 1.23 s; no findings.\n"
+
+
+def test_statistics_count_by_rule() -> None:
+    text = written("statistics", FileResult("a.py", (INFO, INFO, FINDING)), quiet=True)
+    assert text.splitlines() == [
+        "2 TS110 info    Markers do nothing in eager.",
+        "1 TS101 warning `torch.jit.script` is deprecated.",
+    ]
+
+
+class TestJson:
+    """One object, everything in it, valid by its schema."""
+
+    def test_the_object(self) -> None:
+        document = json.loads(written("json"))
+        assert document["findings"][0] == {
+            "code": "TS101",
+            "severity": "warning",
+            "message": "`torch.jit.script` is deprecated since torch 2.13",
+            "path": "pkg/a.py",
+            "line": 2,
+            "column": 5,
+            "end_line": 2,
+            "end_column": 21,
+            "cell": None,
+            "hint": "Use torch.compile.",
+            "fix": {
+                "safety": "unsafe",
+                "title": "Replace with `torch.compile`",
+                "edits": [
+                    {
+                        "cell": None,
+                        "start": {"line": 2, "column": 5},
+                        "end": {"line": 2, "column": 21},
+                        "content": "torch.compile",
+                    },
+                    {
+                        "cell": None,
+                        "start": {"line": 1, "column": 1},
+                        "end": {"line": 1, "column": 1},
+                        "content": "import torch\n",
+                    },
+                ],
+            },
+            "withheld": None,
+        }
+        assert [finding["code"] for finding in document["findings"]] == ["TS101", "TS110"]
+        assert document["errors"] == [
+            {
+                "path": "pkg/b.py",
+                "message": "is not Python: invalid syntax",
+                "line": 3,
+                "column": 4,
+                "cell": None,
+            }
+        ]
+        assert document["summary"] == {
+            "files": 7,
+            "findings": {"error": 0, "warning": 1, "info": 1},
+            "fixable": 0,
+            "hidden_unsafe": 1,
+            "fixed": 0,
+            "suppressed": 0,
+            "seconds": 1.234,
+            "target_version": "2.15",
+            "min_version": "2.4",
+            "min_version_source": "pyproject.toml:5",
+        }
+
+    def test_the_schema_describes_it(self) -> None:
+        schema = json.loads(REPORT_SCHEMA.read_text())
+        jsonschema.Draft202012Validator.check_schema(schema)
+        results = [*RESULTS, FileResult("", (ON_MACHINE,)), FileResult("n.ipynb", (IN_NOTEBOOK,))]
+        document = json.loads(written("json", *results))
+        jsonschema.validate(document, schema)
+        document["findings"][0]["fix"]["edits"][0]["start"]["line"] = 0
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(document, schema)
+
+    def test_it_is_ascii(self) -> None:
+        text = one("json", replace(FINDING, path="\udcff\x1bé.py"))
+        assert text.isascii()
+        assert json.loads(text)["findings"][0]["path"] == "\udcff\x1bé.py"
+
+
+class TestGithub:
+    """Workflow commands, one line each, that contain no command of their own."""
+
+    def test_commands(self) -> None:
+        assert written("github", show=("warning", "info")) == (
+            "::warning file=pkg/a.py,line=2,col=5,endLine=2,endColumn=21,title=torchmigrate TS101"
+            "::`torch.jit.script` is deprecated since torch 2.13\n"
+            "::notice file=pkg/a.py,line=7,col=2,endLine=7,endColumn=18,title=torchmigrate TS110"
+            "::`torch.jit.unused` does nothing in eager\n"
+            "::error file=pkg/b.py,line=3,col=4,title=torchmigrate::is not Python: invalid syntax\n"
+        )
+        assert "TS110" not in written("github")
+
+    def test_nothing_can_be_injected(self) -> None:
+        evil = "a,line=9:%0A::b\r\n::stop-commands::x"
+        text = one("github", replace(FINDING, path=evil, message=evil, code=evil))
+        assert text == (
+            "::warning file=a%2Cline=9%3A%250A%3A%3Ab%0D%0A%3A%3Astop-commands%3A%3Ax"
+            ",line=2,col=5,endLine=2,endColumn=21"
+            ",title=torchmigrate a%2Cline=9%3A%250A%3A%3Ab%0D%0A%3A%3Astop-commands%3A%3Ax"
+            "::a,line=9:%250A::b%0D%0A::stop-commands::x\n"
+        )
+
+    def test_a_notebook_has_no_line_numbers_of_its_cells(self) -> None:
+        assert one("github", IN_NOTEBOOK).startswith(
+            "::warning file=n.ipynb,title=torchmigrate TS101::cell 3: `"
+        )
+
+    def test_a_finding_about_a_machine_has_no_file(self) -> None:
+        assert one("github", ON_MACHINE) == "::error title=torchmigrate RT001::the driver is too old\n"
+
+
+class TestSarif:
+    """A valid log with fixes and fingerprints."""
+
+    def test_it_fits_the_schema_of_sarif(self) -> None:
+        schema = json.loads((DATA / "sarif-2.1.0-rtm.5.json").read_text())
+        results = [*RESULTS, FileResult("", (ON_MACHINE,)), FileResult("n.ipynb", (IN_NOTEBOOK,))]
+        log = json.loads(written("sarif", *results))
+        jsonschema.Draft4Validator(schema).validate(log)
+        log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] = 0
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.Draft4Validator(schema).validate(log)
+
+    def test_a_result(self) -> None:
+        run = json.loads(written("sarif"))["runs"][0]
+        result = run["results"][0]
+        region = {"startLine": 2, "startColumn": 5, "endLine": 2, "endColumn": 21}
+        artifact = {"uri": "pkg/a.py", "uriBaseId": "%SRCROOT%"}
+        assert result["level"] == "warning"
+        assert result["locations"] == [{"physicalLocation": {"artifactLocation": artifact, "region": region}}]
+        change = result["fixes"][0]["artifactChanges"][0]
+        assert change["artifactLocation"] == artifact
+        assert change["replacements"][0] == {
+            "deletedRegion": region,
+            "insertedContent": {"text": "torch.compile"},
+        }
+        rule = run["tool"]["driver"]["rules"][result["ruleIndex"]]
+        assert (rule["id"], rule["name"]) == ("TS101", "script")
+        assert [result["ruleId"] for result in run["results"]] == ["TS101", "TS110"]
+        assert run["invocations"][0]["executionSuccessful"] is False
+
+    @pytest.mark.parametrize(
+        ("path", "uri"),
+        [
+            ("a b/ü:#%.py", "a%20b/%C3%BC%3A%23%25.py"),
+            ("\udcff.py", "%FF.py"),
+            ("/x/a b.py", "file:///x/a%20b.py"),
+        ],
+    )
+    def test_paths_become_uris(self, path: str, uri: str) -> None:
+        log = json.loads(one("sarif", replace(FINDING, path=path)))
+        place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"] == uri
+
+    def test_fingerprints_stay_when_lines_move_and_differ_where_code_does(self) -> None:
+        def prints(*findings: Finding) -> list[str]:
+            log = json.loads(written("sarif", FileResult("pkg/a.py", findings)))
+            return [result["partialFingerprints"]["torchmigrate/v1"] for result in log["runs"][0]["results"]]
+
+        moved = replace(
+            FINDING, location=Location(80, 9, 80, 25), source_lines=("    " + FINDING.source_lines[0],)
+        )
+        assert prints(FINDING) == prints(moved)
+        twice = prints(FINDING, moved)
+        assert twice[0] == prints(FINDING)[0]
+        assert len({*twice, *prints(INFO), *prints(replace(FINDING, path="b.py"))}) == 4
+
+
+@pytest.mark.parametrize("name", ["full", "concise", "json", "github", "sarif", "statistics"])
+def test_every_format_takes_an_empty_run(name: str) -> None:
+    out = io.StringIO()
+    reporters.load(name).write([], report([]), out)
+    assert "Traceback" not in out.getvalue()

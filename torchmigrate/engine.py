@@ -1,0 +1,191 @@
+"""One file: what it uses, what the rules say of it, and what their fixes make of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from torchmigrate import edits, imports
+from torchmigrate.context import Context, Options
+from torchmigrate.findings import Edit, FileError, FileResult, Finding
+from torchmigrate.names import Links
+from torchmigrate.project import Mention, Project
+from torchmigrate.rule import Rule, Safety
+from torchmigrate.source import Source, SourceError
+from torchmigrate.uses import Use, Uses
+from torchmigrate.watch import Watch
+
+MAX_ROUNDS = 10
+"""Rounds of fixing after which a file that still changes is left untouched: two rules disagree."""
+
+_MARK = b"torchmigrate:"
+
+
+@dataclass(slots=True)
+class Scan:
+    """What one file gave: its findings, and what it tells about the project."""
+
+    result: FileResult
+    exports: dict[str, str] = field(default_factory=dict)
+    unlinked: frozenset[str] = frozenset()
+    """Names from other modules that may be a symbol, once it is known what those modules export."""
+    mentions: tuple[Mention, ...] = ()
+    provisional: bool = False
+    """Whether a rule asked about the project, so that the result holds for this project only."""
+
+
+@dataclass(slots=True)
+class Fixed:
+    """What fixing made of a file: its new content, and the findings that are gone because of it."""
+
+    data: bytes
+    applied: tuple[Finding, ...]
+    result: FileResult
+    """What remains."""
+
+
+class Engine:
+    """Applies rules to files. ``selects`` says whether a finding with a code is wanted in a file."""
+
+    def __init__(
+        self, rules: Iterable[Rule], options: Options, selects: Callable[[str, str], bool] = lambda code, path: True
+    ) -> None:
+        self.options = options
+        self._selects = selects
+        self._by_symbol: dict[str, list[Rule]] = {}
+        wanted: set[str] = set()
+        for rule in rules:
+            wanted.update(rule.symbols, rule.asks)
+            for symbol in rule.symbols:
+                self._by_symbol.setdefault(symbol, []).append(rule)
+        self.watch = Watch(wanted)
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
+
+    def concerns(self, data: bytes) -> bool:
+        """Gate 1: whether a file with this content has to be looked at."""
+        return self.watch.passes(data) or _MARK in data
+
+    def scan(self, path: str, data: bytes, project: Project, links: Links | None = None) -> Scan:
+        """Checks one file that passed gate 1. Never raises for what the file holds."""
+        try:
+            source = Source.read(path, data)
+            uses = Uses(source, self.watch, links)
+            findings, asked = self._findings(source, uses, project)
+            result = self._suppressed(source, findings)
+        except SourceError as error:
+            return Scan(FileResult(path, errors=(_file_error(path, error),)))
+        except RecursionError:
+            return Scan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
+        mentions = tuple(Mention(use.symbol, use.kind, path, use.node.lineno) for use in uses.found)
+        return Scan(result, uses.exports, frozenset(uses.unlinked), mentions, asked)
+
+    def fix(
+        self,
+        path: str,
+        data: bytes,
+        project: Project,
+        links: Links | None,
+        wants: Callable[[Finding], bool],
+    ) -> Fixed:
+        """Applies the fixes that ``wants`` agrees to, in rounds, until none is left.
+
+        A file that does not verify comes back as it was, with an error in ``result``.
+        """
+        original = source = Source.read(path, data)
+        first = uses = Uses(source, self.watch, links)
+        applied: list[Finding] = []
+        findings, _ = self._findings(source, uses, project)
+        for _ in range(MAX_ROUNDS):
+            result = self._suppressed(source, findings)
+            chosen, changes = _choose(result.findings, wants)
+            if not chosen:
+                break
+            try:
+                source = self._applied(source, changes)
+            except (edits.VerifyError, SourceError) as error:
+                return self._untouched(original, project, links, error)
+            applied += chosen
+            uses = Uses(source, self.watch, links)
+            findings, _ = self._findings(source, uses, project)
+        else:
+            endless = SourceError(f"it still changes after {MAX_ROUNDS} rounds")
+            return self._untouched(original, project, links, endless)
+        if applied:
+            source, result = self._without_unused_imports(source, first, uses, project, links, result)
+        return Fixed(source.raw, tuple(applied), result)
+
+    def _without_unused_imports(
+        self, source: Source, first: Uses, last: Uses, project: Project, links: Links | None, result: FileResult
+    ) -> tuple[Source, FileResult]:
+        """Removes imports that the fixes have left unused; where that cannot be proved, they stay."""
+        unused = list(imports.unused_after(first, last))
+        if not unused:
+            return source, result
+        try:
+            source = self._applied(source, unused)
+        except (edits.VerifyError, SourceError):
+            return source, result
+        findings, _ = self._findings(source, Uses(source, self.watch, links), project)
+        return source, self._suppressed(source, findings)
+
+    def _applied(self, source: Source, changes: Sequence[Edit]) -> Source:
+        """The source with edits applied. Raises VerifyError, or SourceError, if they change more than they say."""
+        changed = Source.read(source.path, source.replaced(changes))
+        edits.verify(source, changed, changes)
+        return changed
+
+    def _untouched(
+        self, source: Source, project: Project, links: Links | None, error: edits.VerifyError | SourceError
+    ) -> Fixed:
+        scan = self.scan(source.path, source.raw, project, links)
+        failure = replace(
+            _file_error(source.path, error), message=f"left as it was, its fixes cannot be proved: {error.message}"
+        )
+        return Fixed(source.raw, (), replace(scan.result, errors=(*scan.result.errors, failure)))
+
+    def _findings(self, source: Source, uses: Uses, project: Project) -> tuple[list[Finding], bool]:
+        found: list[Finding] = []
+        asked = False
+        contexts: dict[str, Context] = {}
+        for use in uses.found:
+            for rule in self._by_symbol.get(use.symbol, ()):
+                if use.kind not in rule.kinds or not self._selects(rule.code, source.path):
+                    continue
+                context = contexts.get(rule.code)
+                if context is None:
+                    context = contexts[rule.code] = Context(source, uses, project, self.options, rule)
+                found.extend(_checked(rule, use, context))
+                asked |= context.asked_project
+        found.sort(key=lambda finding: (finding.span, finding.code) if finding.span else ((), finding.code))
+        return found, asked
+
+    def _suppressed(self, source: Source, findings: list[Finding]) -> FileResult:
+        if _MARK not in source.text:
+            return FileResult(source.path, tuple(findings))
+        from torchmigrate import suppress
+
+        kept, number = suppress.suppressions(source).apply(
+            findings, lambda code: self._selects(code, source.path)
+        )
+        return FileResult(source.path, tuple(kept), suppressed=number)
+
+
+def _checked(rule: Rule, use: Use, context: Context) -> list[Finding]:
+    if rule.check_function is None:
+        return [context.finding(use)]
+    return list(rule.check_function(use, context))
+
+
+def _choose(
+    findings: Iterable[Finding], wants: Callable[[Finding], bool]
+) -> tuple[list[Finding], list[Edit]]:
+    """The findings whose fixes go together, and all their edits."""
+    wanted = [f for f in findings if f.fix is not None and f.fix.safety is not Safety.MANUAL and wants(f)]
+    fixes = [f.fix for f in wanted if f.fix is not None]
+    taken = edits.select(fixes)
+    return [wanted[i] for i in taken.chosen], taken.edits
+
+
+def _file_error(path: str, error: SourceError | edits.VerifyError) -> FileError:
+    return FileError(path, error.message, error.line, error.column, getattr(error, "cell", None))

@@ -1,0 +1,231 @@
+"""Many files: read, scanned, linked with each other, and reported in the order they were given."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from torchmigrate import registry
+from torchmigrate.config import Settings
+from torchmigrate.context import Options
+from torchmigrate.engine import Engine, Scan
+from torchmigrate.files import Input
+from torchmigrate.findings import FileError, FileResult, Finding
+from torchmigrate.project import Project, module_path
+from torchmigrate.rule import Safety
+from torchmigrate.source import Source, SourceError
+from torchmigrate.uses import Uses
+from torchmigrate.versions import Version
+from torchmigrate.watch import identifiers
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FixResult:
+    """What fixing makes of one file; ``before`` and ``after`` are its whole content."""
+
+    path: str
+    before: bytes
+    after: bytes
+    applied: tuple[Finding, ...]
+    result: FileResult
+    """What remains after fixing."""
+
+
+def check(
+    files: Sequence[Input], settings: Settings, *, min_version: Version, progress: Progress | None = None
+) -> Iterator[FileResult]:
+    """The findings of each file, in order."""
+    run = Run(files, settings, min_version)
+    run.scan(progress)
+    for path in run.files:
+        yield run.result(path)
+
+
+def fix(
+    files: Sequence[Input],
+    settings: Settings,
+    *,
+    min_version: Version,
+    choose: Callable[[Finding], bool] | None = None,
+    progress: Progress | None = None,
+) -> Iterator[FixResult]:
+    """Each file fixed, in order; nothing is written. ``choose`` is asked about every fix that may be applied."""
+    run = Run(files, settings, min_version)
+    run.scan(progress)
+    for path in run.files:
+        yield run.fixed(path, choose)
+
+
+class Run:
+    """One run over a set of files: what each gave, and the project that they make."""
+
+    def __init__(self, files: Sequence[Input], settings: Settings, min_version: Version) -> None:
+        self.files = {os.path.abspath(file.path): file for file in files}
+        self.settings = settings
+        self._rules = {
+            code: rule
+            for code, rule in registry.rules().items()
+            if settings.selects(code, rule.family, rule.default)
+        }
+        self.engine = Engine(self._rules.values(), _options(settings, min_version), self._selects)
+        self.project = Project(self.files)
+        self.scans: dict[str, Scan] = {}
+
+    def _selects(self, code: str, path: str) -> bool:
+        rule = self._rules.get(code)
+        return rule is not None and not self.settings.ignored_in(path, code, rule.family)
+
+    def result(self, path: str) -> FileResult:
+        """What the file gave."""
+        scan = self.scans.get(path)
+        return scan.result if scan is not None else FileResult(self.files[path].path)
+
+    def fixed(self, path: str, choose: Callable[[Finding], bool] | None) -> FixResult:
+        """The file with its fixes applied."""
+        result = self.result(path)
+        if not any(self._applies(finding) for finding in result.findings):
+            return FixResult(result.path, b"", b"", (), result)
+        data = _read(self.files[path])
+        declined: set[tuple[str, tuple[str, ...]]] = set()
+
+        def wants(finding: Finding) -> bool:
+            key = (finding.code, finding.source_lines)
+            if not self._applies(finding) or key in declined:
+                return False
+            if choose is None or choose(finding):
+                return True
+            declined.add(key)
+            return False
+
+        fixed = self.engine.fix(result.path, data, self.project, self.project.links(path), wants)
+        return FixResult(result.path, data, fixed.data, fixed.applied, fixed.result)
+
+    def _applies(self, finding: Finding) -> bool:
+        allowed = (Safety.SAFE, Safety.UNSAFE) if self.settings.unsafe_fixes else (Safety.SAFE,)
+        return finding.fix is not None and finding.fix.safety in allowed
+
+    def scan(self, progress: Progress | None) -> None:
+        """Scans every file that passes gate 1, and again those that the others turn out to matter to."""
+        for done, (path, file) in enumerate(self.files.items()):
+            if progress is not None:
+                progress(done, len(self.files))
+            try:
+                data = _read(file)
+            except OSError as error:
+                self.scans[path] = _unreadable(file, error)
+                continue
+            if self.engine.concerns(data):
+                self._scan(path, data)
+        self._link()
+        for scan in self.scans.values():
+            self.project.mention(scan.mentions)
+        for path, scan in list(self.scans.items()):
+            if scan.provisional:
+                self._rescan(path)
+        if progress is not None:
+            progress(len(self.files), len(self.files))
+
+    def _scan(self, path: str, data: bytes) -> None:
+        links = self.project.links(path)
+        self.scans[path] = self.engine.scan(self.files[path].path, data, self.project, links)
+
+    def _rescan(self, path: str) -> None:
+        with contextlib.suppress(OSError):  # what was readable a moment ago keeps its first result
+            self._scan(path, _read(self.files[path]))
+
+    def _link(self) -> None:
+        """Follows what files export, until no file reaches anything new."""
+        scanned = list(self.scans)
+        while scanned:
+            fresh = {path: names for path in scanned if (names := self._export(path))}
+            waiting = self._open_unlinked(scanned)
+            reached = self._reached(fresh) if fresh else set()
+            scanned = sorted(waiting | reached)
+            for path in scanned:
+                self._rescan(path)
+
+    def _export(self, path: str) -> dict[str, str]:
+        """Publishes the names that hide a token; returns those that are new."""
+        names = {n: t for n, t in self.scans[path].exports.items() if self.engine.watch.hides_token(t)}
+        return names if self.project.export(path, names) else {}
+
+    def _reached(self, fresh: Mapping[str, Mapping[str, str]]) -> set[str]:
+        """The files that spell one of the exported names, and import from a module that exports it."""
+        names = identifiers({name for exported in fresh.values() for name in exported})
+        imports = _imports({os.path.basename(module_path(path)) for path in fresh})
+        reached = set()
+        for path, file in self.files.items():
+            with contextlib.suppress(OSError):
+                data = _read(file)
+                if names.search(data) and imports.search(data):
+                    reached.add(path)
+        return reached
+
+    def _open_unlinked(self, scanned: Iterable[str]) -> set[str]:
+        """Finds what the modules export that unlinked names come from; returns the files that this concerns."""
+        concerned = set()
+        for path in scanned:
+            for name in self.scans[path].unlinked:
+                if self._open(path, name, depth=8):
+                    concerned.add(path)
+        return concerned
+
+    def _open(self, importer: str, name: str, depth: int) -> bool:
+        for path, attribute, _ in self.project.links(importer).places(name):
+            if depth == 0 or path not in self.files or attribute in self.project.exports.get(path, {}):
+                continue
+            try:
+                source = Source.read(path, _read(self.files[path]))
+                uses = Uses(source, self.engine.watch, self.project.links(path))
+                for origin in uses.origins(attribute):
+                    if not origin.startswith("torch") and self._open(path, origin, depth - 1):
+                        uses = Uses(source, self.engine.watch, self.project.links(path))
+                exports = uses.exports
+            except (OSError, SourceError, RecursionError):
+                continue
+            target = exports.get(attribute) or _target(uses, attribute)
+            if target is not None and self.project.export(path, {attribute: target}):
+                return True
+        return False
+
+
+def _imports(modules: Iterable[str]) -> re.Pattern[bytes]:
+    """Matches an import that names one of the modules, or takes a name from a package around the file."""
+    one = b"|".join(re.escape(module).encode() for module in sorted(modules))
+    return re.compile(
+        rb"^[ \t]*(?:from\s+\.+\s*import\b|(?:from|import)\b(?:[^\n(]*\([^)]*|[^\n]*)(?<!\w)(?:" + one + rb")(?!\w))",
+        re.MULTILINE,
+    )
+
+
+def _target(uses: Uses, name: str) -> str | None:
+    """What a name stands for that a module has only through ``from … import *``."""
+    resolved = uses.names.resolve_name(name, uses.scopes.module)
+    return resolved.names[0] if resolved is not None and len(resolved.names) == 1 else None
+
+
+def _options(settings: Settings, minimum: Version) -> Options:
+    return Options(
+        settings.target_version,
+        minimum,
+        settings.device_agnostic,
+        settings.script_replacement,
+        settings.keep_torchscript_support,
+    )
+
+
+def _read(file: Input) -> bytes:
+    if file.data is not None:
+        return file.data
+    with open(file.path, "rb") as stream:
+        return stream.read()
+
+
+def _unreadable(file: Input, error: OSError) -> Scan:
+    message = f"cannot be read: {error.strerror or error}"
+    return Scan(FileResult(file.path, errors=(FileError(file.path, message),)))
