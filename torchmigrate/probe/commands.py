@@ -67,6 +67,8 @@ def jetson(facts: Facts) -> Install:
 
 def upgrade_driver(cuda: str, facts: Facts) -> str:
     """What to do for a newer driver, and where: a container and WSL use the host's."""
+    if facts.platform.jetson:
+        return f"upgrade to a JetPack whose driver is {matrix.minimum_driver(cuda, 'Linux')} or newer"
     version = matrix.recommended_driver(cuda, "Windows" if facts.platform.wsl else facts.platform.system)
     where = ""
     if facts.platform.wsl:

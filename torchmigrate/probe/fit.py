@@ -134,6 +134,14 @@ def rank(build: Build) -> tuple[int, bool, tuple[int, ...]]:
     return evidence, build.default, matrix.number(build.cuda or "0")
 
 
+def next_torch(facts: Facts, gpus: Sequence[Gpu], above: str) -> Build | None:
+    """The best build of the oldest release after ``above`` that every GPU in ``gpus`` runs."""
+    for torch in matrix.versions():
+        if matrix.number(torch) > matrix.number(above) and (build := best(torch, facts, gpus)):
+            return build
+    return None
+
+
 def newest_torch(facts: Facts, gpus: Sequence[Gpu], below: str) -> Build | None:
     """The best build of the newest release before ``below`` that every GPU in ``gpus`` runs."""
     for torch in reversed(matrix.versions()):

@@ -9,8 +9,9 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from torchmigrate.findings import Finding
 from torchmigrate.probe import commands, matrix
+from torchmigrate.probe.driver import COMPAT_UNSUPPORTED
 from torchmigrate.probe.facts import Extension, Facts, Gpu, Torch
-from torchmigrate.probe.fit import best, driver_runs, fit_code, newest_torch, platform_of
+from torchmigrate.probe.fit import best, fit_code, newest_torch, next_torch, platform_of
 from torchmigrate.probe.saying import driver_text, error, info, names, warning
 
 ENDED = {
@@ -240,8 +241,8 @@ def on_gpus(facts: Facts) -> Iterator[Finding]:
         return
     nvidia = [gpu for gpu in gpus if gpu.vendor == "nvidia"]
     fits = [(gpu, fit_code(gpu, torch.compiled, torch.cuda, facts)) for gpu in nvidia]
-    if nvidia and not driver_runs(torch.cuda, facts):
-        yield driver_too_old(facts, torch, [gpu for gpu, found in fits if not found.runs])
+    if (old := [gpu for gpu, found in fits if not found.driver]) and facts.driver.init != COMPAT_UNSUPPORTED:
+        yield driver_too_old(facts, torch, old)
     if bare := [gpu for gpu, found in fits if found.runs is False and found.driver]:
         yield from no_code(facts, torch, bare)
     if compiling := [gpu for gpu, found in fits if found.runs and found.code and found.code.ptx]:
@@ -274,9 +275,13 @@ def driver_too_old(facts: Facts, torch: Torch, gpus: list[Gpu]) -> Finding:
 def no_code(facts: Facts, torch: Torch, gpus: list[Gpu]) -> Iterator[Finding]:
     """The installed build has no code for some GPUs: another build of the same release, or another release."""
     minor = matrix.minor(torch.version)
-    build = best(minor, facts, gpus) or newest_torch(facts, gpus, below=minor)
+    build = (
+        best(minor, facts, gpus)
+        or newest_torch(facts, gpus, below=minor)
+        or next_torch(facts, gpus, above=minor)
+    )
     holds = " ".join(torch.compiled)
-    if facts.platform.jetson and build is None:
+    if facts.platform.jetson and (build is None or build.torch != minor):
         yield error(
             "RT028",
             f"torch {torch.version} has no code for {names(gpus)} ({holds}): it was built for servers, not for Jetson",

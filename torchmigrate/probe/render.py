@@ -64,7 +64,11 @@ def rich(verdict: Verdict, width: int, findings: Sequence[Finding], stages: Sequ
     console = Console(file=out, width=width, force_terminal=True, color_system="standard", highlight=False)
     console.print(Text(escape(machine(verdict.facts)), style="bold"))
     panels: list[RenderableType] = [
-        Panel(Text(escape("\n".join(about(gpu)[1:]))), title=Text(escape(f"{i}: {gpu.name}")), expand=False)
+        Panel(
+            Text(escape("\n".join([gpu.capability or "?", *about(gpu)[1:]]))),
+            title=Text(escape(f"{i}: {gpu.name}")),
+            expand=False,
+        )
         for i, gpu in enumerate(verdict.facts.gpus)
     ]
     if panels:
@@ -138,7 +142,9 @@ def cells(row: Row) -> list[str]:
 
 
 def commands(verdict: Verdict) -> list[tuple[str, str]]:
-    """The installation of the best build, for pip and for uv."""
+    """The installation of the best build, for pip and for uv, as far as no finding's hint is it already."""
     if verdict.install is None:
         return []
-    return [("pip", verdict.install.pip), ("uv", verdict.install.uv)]
+    hints = {finding.hint for finding in verdict.findings}
+    both = [("pip", verdict.install.pip), ("uv", verdict.install.uv)]
+    return [(tool, command) for tool, command in both if command not in hints]

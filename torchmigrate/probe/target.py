@@ -87,7 +87,7 @@ def nothing_fits(version: str, facts: Facts) -> Iterator[Finding]:
         if any(one.runs for one in found):
             continue
         kind = by_driver if any(not one.driver for one in found) else unknown
-        if kind is unknown and all(one.runs is False for one in found):
+        if kind is unknown and gpu.vendor == "nvidia" and all(one.runs is False for one in found):
             kind = by_code
         kind.append(gpu)
     if by_code:
@@ -206,5 +206,6 @@ def notes(facts: Facts, build: Build | None) -> Iterator[Finding]:
     if facts.rocm and matrix.number(facts.rocm) < (7, 0, 2):
         yield info("RT031", f"expandable segments need ROCm 7.0.2; this is ROCm {facts.rocm}")
     cuda = facts.driver.cuda
-    if build is not None and build.cuda and cuda and matrix.number(cuda) < (12, 4):
+    new = build is not None and build.cuda is not None and matrix.number(build.torch) >= (2, 12)
+    if new and cuda and matrix.number(cuda) < (12, 4):
         yield info("RT031", f"torch.cond inside a CUDA graph needs CUDA 12.4; this driver supports {cuda}")
