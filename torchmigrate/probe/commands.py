@@ -57,6 +57,11 @@ def reinstall(facts: Facts) -> Install:
     return _install(["--force-reinstall", f"torch=={version.split('+')[0]}"])
 
 
+def pip(arguments: str, facts: Facts) -> str:
+    """A pip command for this interpreter: through uv where it has no pip."""
+    return f"pip {arguments}" if facts.python.pip else f"uv pip {arguments.replace(' -y', '')}"
+
+
 def jetson(facts: Facts) -> Install:
     """Installs the build that NVIDIA makes for this Jetson: JetPack 6 is Jetson Linux 36, JetPack 7 is 38 and 39."""
     release = matrix.number((facts.platform.jetson or "R36")[1:])

@@ -56,7 +56,7 @@ def versions(facts: Facts) -> Iterator[Finding]:
     elif len(set(said.values())) > 1:
         listed = ", ".join(f"{source} {version}" for source, version in said.items())
         both = bool(kernel and library and kernel != library)
-        hint = "sudo reboot" if both and not facts.platform.container else None
+        hint = "sudo reboot" if both and not facts.platform.container else "which -a nvidia-smi"
         yield warning("RT014", f"the sources of the driver version disagree: {listed}", hint)
     for source in driver.sources:
         if source.name == "nvidia-smi" and source.failure and not driver.mismatch:

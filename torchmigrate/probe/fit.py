@@ -112,7 +112,7 @@ def best(
     """The build of a minor version that every GPU in ``gpus`` runs now; None where there is none.
 
     Rows that were read in a wheel go before documented ones, and those before builds that are only named; then the
-    default, then the newest CUDA. Without a GPU the CPU build is the one. ``cuda_major`` and ``variant`` ask
+    release's default variant, then the newest CUDA. Without a GPU the CPU build is the one. ``cuda_major`` and ``variant`` ask
     for one CUDA major and one variant.
     """
     builds = [
@@ -129,9 +129,9 @@ def best(
 
 
 def rank(build: Build) -> tuple[int, bool, tuple[int, ...]]:
-    """What is recommended before what: how well it is known, the default, the newest CUDA."""
+    """What is recommended before what: how well it is known, the release's default variant, the newest CUDA."""
     evidence = ("named", "documented", "wheel").index(build.evidence)
-    return evidence, build.default, matrix.number(build.cuda or "0")
+    return evidence, build.variant == matrix.default_variant(build.torch), matrix.number(build.cuda or "0")
 
 
 def next_torch(facts: Facts, gpus: Sequence[Gpu], above: str) -> Build | None:

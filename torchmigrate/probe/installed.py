@@ -46,7 +46,7 @@ def findings(facts: Facts) -> Iterator[Finding]:
             yield warning(
                 "RT009",
                 f"{project} {facts.packages[project]} is left over: {why}",
-                f"pip uninstall -y {project}",
+                commands.pip(f"uninstall -y {project}", facts),
             )
 
 
@@ -164,12 +164,12 @@ def companion_mismatch(facts: Facts, torch: Torch, project: str, why: str) -> Fi
     version = matrix.companion(project, minor)
     hint = None
     if version is not None:
-        installer = "pip install" if facts.python.pip else "uv pip install"
-        published = {build.variant for build in matrix.builds() if build.torch == minor and not build.default}
+        platform = platform_of(facts)
+        published = {b.variant for b in matrix.builds_of(minor, platform or "") if not b.default}
         index = local if local in published else None
         pin = f"{project}=={version}" + (f"+{index} --index-url {matrix.INDEX}/{index}" if index else "")
         reinstall = "--force-reinstall --no-deps " if "CUDA" in why else ""
-        hint = f"{installer} {reinstall}{pin}"
+        hint = commands.pip(f"install {reinstall}{pin}", facts)
     return error(
         "RT008", f"{project} {facts.packages.get(project)} {why}; installed is torch {torch.version}", hint
     )
@@ -198,7 +198,7 @@ def companions(facts: Facts, torch: Torch) -> Iterator[Finding]:
             yield warning(
                 "RT008",
                 f"triton {triton} is not the one that torch {torch.version} was made with ({pin})",
-                f'{"pip" if facts.python.pip else "uv pip"} install "triton{exact}"',
+                commands.pip(f'install "triton{exact}"', facts),
             )
 
 
@@ -214,7 +214,11 @@ def torchcomms(facts: Facts) -> Iterator[Finding]:
     asked = facts.environment.get("TORCH_DISTRIBUTED_USE_TORCHCOMMS", "").lower() in ("1", "true", "yes")
     on = asked or (facts.torch is not None and facts.torch.imported.torchcomms_on is True)
     if on and "torchcomms" not in facts.packages:
-        yield error("RT029", "torchcomms is switched on, and it is not installed", "pip install torchcomms")
+        yield error(
+            "RT029",
+            "torchcomms is switched on, and it is not installed",
+            commands.pip("install torchcomms", facts),
+        )
     elif not on and "torchcomms" in facts.packages:
         yield info(
             "RT029",

@@ -120,6 +120,12 @@ def builds_of(torch: str, platform: str) -> list[Build]:
 
 
 @functools.cache
+def default_variant(torch: str) -> str:
+    """The variant that a release gives by default where it gives CUDA at all: on Linux, x86_64."""
+    return next(build.variant for build in builds_of(torch, "linux_x86_64") if build.default)
+
+
+@functools.cache
 def architectures() -> dict[str, dict[str, Any]]:
     """Compute capability → its row: name, whether it is an integrated GPU, its newer name."""
     return {row["capability"]: row for row in _table("architectures.json")}

@@ -7,24 +7,33 @@ from collections.abc import Iterator
 from torchmigrate.findings import Finding
 from torchmigrate.probe import commands, matrix
 from torchmigrate.probe.facts import Facts, Gpu
-from torchmigrate.probe.fit import best, candidates, fit, floor_fits, newest_torch, platform_of, python_fits
+from torchmigrate.probe.fit import (
+    Fit,
+    best,
+    candidates,
+    fit,
+    fit_code,
+    floor_fits,
+    newest_torch,
+    platform_of,
+    python_fits,
+)
 from torchmigrate.probe.matrix import Build
 from torchmigrate.probe.saying import driver_text, error, info, names, warning
 
 
 def best_build(version: str, facts: Facts) -> Build | None:
-    """The build of ``version`` that runs on every GPU of the machine."""
+    """The build of ``version`` for the machine: the installed one where it fits every GPU, else the best."""
+    there = [build for build in candidates(version, facts) if is_installed(build, facts)]
+    if there and all(fit(gpu, there[0], facts).runs for gpu in facts.gpus):
+        return there[0]
     return best(version, facts, facts.gpus)
 
 
 def is_installed(build: Build, facts: Facts) -> bool:
     """Whether the installed torch is this build, in this or another patch release."""
     torch = facts.torch
-    if (
-        torch is None
-        or matrix.minor(torch.version) != build.torch
-        or torch.imported.outcome in ("raised", "killed")
-    ):
+    if torch is None or matrix.minor(torch.version) != build.torch:
         return False
     if build.variant.startswith("rocm") or build.variant == "xpu":
         return torch.version.partition("+")[2] == build.variant
@@ -52,9 +61,9 @@ def below_floor(version: str, facts: Facts) -> Iterator[Finding]:
     platform, python = platform_of(facts), facts.python
     builds = matrix.builds_of(version, platform) if platform else []
     if not builds:
-        bits = " in 32 bits" if python.bits != 64 else ""
-        system = f"{facts.platform.system} on {facts.platform.machine}"
-        yield error("RT011", f"torch {version} has no wheel for {system}{bits}")
+        bits = f"a {python.bits}-bit Python on " if python.bits != 64 else ""
+        system = f"{facts.platform.system} {facts.platform.machine}"
+        yield error("RT011", f"torch {version} has no wheel for {bits}{system}")
         return
     build = next((build for build in builds if build.default), builds[0])
     if not python_fits(build, facts):
@@ -105,27 +114,38 @@ def nothing_fits(version: str, facts: Facts) -> Iterator[Finding]:
             commands.upgrade_driver(cuda, facts),
         )
     if unknown:
-        yield info(
-            "RT031", f"which build of torch {version} runs {names(unknown)} is not known to the tables"
-        )
+        yield not_known(version, facts, unknown)
     if not (by_code or by_driver or unknown):
         yield mixed(version, facts)
+
+
+def not_known(version: str, facts: Facts, gpus: list[Gpu]) -> Finding:
+    """GPUs of which the facts or the tables say too little."""
+    if facts.platform.jetson:
+        return jetson(version, facts, gpus)
+    found = [fit(gpu, build, facts) for gpu in gpus for build in candidates(version, facts)]
+    reasons = sorted({one.reason for one in found if one.runs is None}) or ["no build for it is known"]
+    return info(
+        "RT031", f"which build of torch {version} fits {names(gpus)} cannot be said: {', '.join(reasons)}"
+    )
+
+
+def jetson(version: str, facts: Facts, gpus: list[Gpu]) -> Finding:
+    """A Jetson that no general build is known to fit."""
+    message = f"no build of torch {version} has code for {names(gpus)}: it takes one that is made for Jetson"
+    return error("RT028", message, commands.jetson(facts).best(facts))
 
 
 def no_build(version: str, facts: Facts, gpus: list[Gpu]) -> Finding:
     """GPUs for which the target has no code in any build."""
     older = newest_torch(facts, gpus, below=version)
-    jetson = facts.platform.jetson is not None
-    if jetson and older is None:
-        message = (
-            f"no build of torch {version} has code for {names(gpus)}: it takes one that is made for Jetson"
-        )
-        return error("RT028", message, commands.jetson(facts).best(facts))
-    last = (
-        f"; the last release that has it is {older.torch} in {older.variant}{_unread(older)}" if older else ""
-    )
-    hint = commands.install(older, facts).best(facts) if older else None
-    return error("RT022", f"no build of torch {version} has code for {names(gpus)}{last}", hint)
+    if older is None and facts.platform.jetson:
+        return jetson(version, facts, gpus)
+    message = f"no build of torch {version} has code for {names(gpus)}"
+    if older is None:
+        return error("RT022", f"{message}; neither is one known of an older release")
+    last = f"the last release that has it is {older.torch} in {older.variant}{_unread(older)}"
+    return error("RT022", f"{message}; {last}", commands.install(older, facts).best(facts))
 
 
 def mixed(version: str, facts: Facts) -> Finding:
@@ -141,27 +161,35 @@ def mixed(version: str, facts: Facts) -> Finding:
         else ""
     )
     hint = commands.install(older, facts).best(facts) if older else None
-    return error("RT022", f"no build of torch {version} runs every GPU here ({', '.join(parts)}){last}", hint)
+    return error("RT022", f"no build of torch {version} fits every GPU here ({', '.join(parts)}){last}", hint)
 
 
 def fits(version: str, facts: Facts, build: Build) -> Finding:
-    """The target runs here, and this is how to install it."""
-    on = names(facts.gpus) if facts.gpus else "this machine, which has no GPU"
-    reasons = sorted({fit(gpu, build, facts).reason for gpu in facts.gpus})
-    how = f" ({', '.join(reasons)})" if reasons else ""
-    if is_installed(build, facts) and facts.torch is not None:
-        return info(
-            "RT032", f"torch {facts.torch.version} is installed and runs on {on}{how}{_unread(build)}"
-        )
-    message = f"torch {version} in {build.variant} runs on {on}{how}{_unread(build)}"
-    default = next((b for b in candidates(version, facts) if b.default), None)
-    if default and default is not build and facts.gpus:
-        stopped = [fit(gpu, default, facts) for gpu in facts.gpus]
-        if all(one.runs is not False or not one.driver for one in stopped) and default.cuda:
-            needed = matrix.minimum_driver(default.cuda, facts.platform.system)
-            if any(not one.driver for one in stopped):
-                message += f"; the default {default.variant} would need driver {needed}"
+    """The target fits, and this is how to install it."""
+    on = names(facts.gpus) or "this machine, which has no GPU"
+    if not facts.gpus and facts.driver.bus_devices:
+        on = "this machine, whose GPUs no driver shows"
+    torch = facts.torch
+    if torch is not None and is_installed(build, facts):
+        own = [
+            fit_code(g, torch.compiled or build.compiled, torch.cuda, facts) for g in facts.gpus if torch.cuda
+        ]
+        return info("RT032", f"torch {torch.version} is installed; the build fits {on}{_reasons(own)}")
+    how = _reasons([fit(gpu, build, facts) for gpu in facts.gpus])
+    message = f"torch {version} in {build.variant} fits {on}{how}{_unread(build)}"
+    default = next((b for b in candidates(version, facts) if b.default and b.cuda), None)
+    if default and default is not build:
+        # Worth knowing only where a newer driver is all that the default build lacks.
+        stopped = [found for found in (fit(gpu, default, facts) for gpu in facts.gpus) if not found.runs]
+        if stopped and not any(found.driver for found in stopped):
+            needed = matrix.minimum_driver(default.cuda or "", facts.platform.system)
+            message += f"; the default {default.variant} would need driver {needed}"
     return info("RT032", message, commands.install(build, facts).best(facts))
+
+
+def _reasons(found: list[Fit]) -> str:
+    reasons = sorted({one.reason for one in found})
+    return f" ({', '.join(reasons)})" if reasons else ""
 
 
 def _unread(build: Build) -> str:

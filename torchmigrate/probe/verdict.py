@@ -44,12 +44,9 @@ def judge(facts: Facts, wanted: str | None = None) -> Verdict:
     """The verdict on a machine for the torch minor version ``wanted``, by default the newest that the tables know."""
     version = wanted or matrix.versions()[-1]
     build = target.best_build(version, facts)
-    findings = [
-        *installed.findings(facts),
-        *driver.findings(facts),
-        *installed.on_gpus(facts),
-        *target.findings(version, facts, build),
-    ]
+    findings = [*installed.findings(facts), *driver.findings(facts), *installed.on_gpus(facts)]
+    said = {(finding.code, finding.hint) for finding in findings}
+    findings += [f for f in target.findings(version, facts, build) if (f.code, f.hint) not in said]
     rows = [Row(b, tuple(fit(gpu, b, facts) for gpu in facts.gpus)) for b in candidates(version, facts)]
     is_there = build is not None and target.is_installed(build, facts)
     return Verdict(
