@@ -32,6 +32,10 @@ class Links:
         """Torch's name for a qualified name of the project (``mypkg.compat.script``), or None."""
         return None
 
+    def leads(self, name: str) -> bool:
+        """Whether a qualified name is a module of the project that exports something of torch's, or above one."""
+        return False
+
     def exported(self, module: str) -> Iterable[str]:
         """The names that ``from module import *`` brings and that stand for something of torch's."""
         return ()
@@ -97,6 +101,10 @@ class Names:
         return name if name.startswith("torch.") else self._links.resolve(name) or name
 
     def _from_bindings(self, bindings: list[Binding]) -> Resolved | None:
+        running = [binding for binding in bindings if not binding.typing_only]
+        if running and len(running) < len(bindings):
+            resolved = self._from_bindings(running)
+            return resolved and Resolved(resolved.names, certain=False)
         imports = {b.alternative for b in bindings if b.kind is not BindingKind.OTHER and not b.fallback}
         candidates: list[tuple[Binding, Resolved]] = []
         for binding in bindings:

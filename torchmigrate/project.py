@@ -93,6 +93,12 @@ class ProjectLinks(Links):
             for path in self.files(dots, parts[:length]):
                 yield path, parts[length], parts[length + 1 :]
 
+    def leads(self, name: str) -> bool:
+        """Whether a qualified name is a module of the project that exports something of torch's, or above one."""
+        dots = len(name) - len(name.lstrip("."))
+        tops = [module_path(path) for path in self.files(dots, segments(name[dots:]))]
+        return any(is_within(module_path(path), top) for path in self._project.exports for top in tops)
+
     def exported(self, module: str) -> Iterable[str]:
         """The names that ``from module import *`` brings and that stand for something of torch's."""
         dots = len(module) - len(module.lstrip("."))
@@ -113,7 +119,7 @@ class ProjectLinks(Links):
                 root = module_path(path)
                 for _ in parts:
                     root = os.path.dirname(root)
-                if len(parts) > 1 or is_within(folder, root) or is_within(folder, os.path.dirname(root)):
+                if len(parts) > 1 or is_within(folder, root) or is_within(folder, _project_of(root)):
                     yield path
 
 
@@ -121,6 +127,11 @@ def module_path(path: str) -> str:
     """The path without ``.py``, and a package's folder for its ``__init__.py``."""
     stem = os.path.splitext(path)[0]
     return os.path.dirname(stem) if os.path.basename(stem) == "__init__" else stem
+
+
+def _project_of(root: str) -> str:
+    """The folder whose files can import from ``root``: the one above a ``src`` folder, else itself."""
+    return os.path.dirname(root) if os.path.basename(root) in ("src", "lib", "python") else root
 
 
 def is_within(path: str, folder: str) -> bool:

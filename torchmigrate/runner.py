@@ -75,6 +75,7 @@ class Run:
         self.engine = Engine(self._rules.values(), _options(settings, min_version), self._selects)
         self.project = Project(self.files)
         self.scans: dict[str, Scan] = {}
+        self._opened: dict[str, set[str]] = {}
 
     def _selects(self, code: str, path: str) -> bool:
         rule = self._rules.get(code)
@@ -170,14 +171,17 @@ class Run:
         """Finds what the modules export that unlinked names come from; returns the files that this concerns."""
         concerned = set()
         for path in scanned:
-            for name in self.scans[path].unlinked:
+            for name in self.scans[path].unlinked - self._opened.get(path, set()):
+                self._opened.setdefault(path, set()).add(name)
                 if self._open(path, name, depth=8):
                     concerned.add(path)
         return concerned
 
     def _open(self, importer: str, name: str, depth: int) -> bool:
         for path, attribute, _ in self.project.links(importer).places(name):
-            if depth == 0 or path not in self.files or attribute in self.project.exports.get(path, {}):
+            if attribute in self.project.exports.get(path, {}):
+                return True
+            if depth == 0 or path not in self.files:
                 continue
             try:
                 source = Source.read(path, _read(self.files[path]))

@@ -43,6 +43,8 @@ class Binding:
     """Non-zero inside a ``try`` with an ``except ImportError`` (or bare) handler: the number of that ``try``."""
     fallback: bool = False
     """Whether it stands in such a handler and so holds only where the import failed."""
+    typing_only: bool = False
+    """Whether it stands under ``if TYPE_CHECKING:`` and so never runs."""
 
     def target(self, name: str) -> str:
         """The qualified name of ``name`` in the imported module: ``a.name``, ``.a.name``, ``.name``."""
@@ -123,10 +125,12 @@ class Scopes:
         self._walrus = walrus
         self._tries = 0
         self._alternative: tuple[int, bool] = (0, False)
+        self._typing_only = False
         self._body(tree.body, self.module, None)
 
     def _bind(self, scope: Scope, name: str, binding: Binding) -> None:
         binding.alternative, binding.fallback = self._alternative
+        binding.typing_only = self._typing_only
         scope = scope.outer.get(name, scope)
         scope.bindings.setdefault(name, []).append(binding)
 
@@ -237,6 +241,12 @@ class Scopes:
         for block in ("body", "orelse", "finalbody"):
             self._body(getattr(statement, block, []), scope, place)
 
+    def _if(self, statement: ast.If, scope: Scope, place: Place) -> None:
+        outer, self._typing_only = self._typing_only, self._typing_only or _is_type_checking(statement.test)
+        self._body(statement.body, scope, place)
+        self._typing_only = outer
+        self._body(statement.orelse, scope, place)
+
     def _try(self, statement: ast.Try, scope: Scope, place: Place) -> None:
         outer = self._alternative
         catches = any(_catches_import_error(handler) for handler in statement.handlers)
@@ -276,7 +286,7 @@ _HANDLERS: dict[type[ast.stmt], Callable[..., None]] = {
     ast.For: Scopes._rebind,
     ast.AsyncFor: Scopes._rebind,
     ast.While: Scopes._blocks,
-    ast.If: Scopes._blocks,
+    ast.If: Scopes._if,
     ast.With: Scopes._with,
     ast.AsyncWith: Scopes._with,
     ast.FunctionDef: Scopes._define,
@@ -291,6 +301,12 @@ if hasattr(ast, "TryStar"):
     _HANDLERS[ast.TryStar] = Scopes._try
 if hasattr(ast, "TypeAlias"):
     _HANDLERS[ast.TypeAlias] = Scopes._type_alias
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
+        isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
+    )
 
 
 def _catches_import_error(handler: ast.ExceptHandler) -> bool:

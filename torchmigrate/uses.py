@@ -133,10 +133,13 @@ class Uses:
                     cold.append((scope, name))
                 elif name not in self._hiding:
                     resolved = self.names.resolve_name(name, scope)
-                    if resolved and any(self.watch.hides_token(target) for target in resolved.names):
+                    if resolved and any(map(self._hides, resolved.names)):
                         self._hiding.add(name)
                         grown = True
             waiting = cold
+
+    def _hides(self, target: str) -> bool:
+        return self.watch.hides_token(target) or (not target.startswith("torch") and self._links.leads(target))
 
     def _brought_by(self, module: str) -> Iterator[str]:
         yield from self._links.exported(module)
@@ -306,6 +309,8 @@ class Uses:
             statement = place.statement
             if not isinstance(statement, ast.ImportFrom) or not self._is_hot(statement):
                 continue
+            if (statement.module or "").partition(".")[0] != "torch" or statement.level:
+                continue  # the module that it comes from has a finding of its own
             for alias in statement.names:
                 name = alias.asname or alias.name
                 resolved = self.names.resolve_name(name, place.scope) if name not in read else None

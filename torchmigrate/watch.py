@@ -59,11 +59,14 @@ class Watch:
         self.leaves = frozenset(segments(s)[-1] for s in self.exact) | frozenset(self.methods)
 
     def match(self, name: str) -> str | None:
-        """The symbol that a qualified name is, or None; the longest of those that end in ``*``."""
+        """The symbol that a qualified name is, or None; the longest of those that end in ``*``.
+
+        A ``*`` stands for names, not for what calling them returns.
+        """
         if name in self.exact:
             return name
         for prefix in self.prefixes:
-            if name.startswith(prefix):
+            if name.startswith(prefix) and "()" not in name[len(prefix) :]:
                 return prefix + "*"
         return None
 

@@ -1,0 +1,89 @@
+"""Names that the checked project hands on between its own files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import settings_of
+from torchmigrate import runner
+from torchmigrate.files import Input
+
+
+def found(root: Path, files: dict[str, str]) -> dict[str, list[int]]:
+    """Lines with findings of TS101, by file, in a project of these files."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    settings, minimum = settings_of(["--select", "TS101"])
+    inputs = [Input(str(root / name)) for name in files]
+    results = runner.check(inputs, settings, min_version=minimum)
+    return {
+        str(Path(result.path).relative_to(root)): [f.location.line for f in result.findings if f.location]
+        for result in results
+        if result.findings
+    }
+
+
+COMPAT = "import torch\nscript = torch.jit.script\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "user"),
+    [
+        ("pkg/b.py", "from .compat import script\nscript(f)"),
+        ("pkg/b.py", "from . import compat\ncompat.script(f)"),
+        ("pkg/b.py", "from pkg.compat import script as s\n\ns(f)".replace("\n\n", "\n")),
+        ("pkg/b.py", "from .compat import *\nscript(f)"),
+        ("pkg/sub/c.py", "from ..compat import script\nscript(f)"),
+        ("pkg/sub/c.py", "from pkg import compat as c\nc.script(f)"),
+        ("pkg/sub/c.py", "from ..compat import (\n script,); script(f)"),
+        ("tests/test_b.py", "import pkg.compat\npkg.compat.script(f)"),
+        ("run.py", "from pkg.compat import script\nscript(f)"),
+    ],
+)
+def test_re_exported_names_are_followed(tmp_path: Path, name: str, user: str) -> None:
+    project = {"pkg/__init__.py": "", "pkg/sub/__init__.py": "", "pkg/compat.py": COMPAT, name: user}
+    assert found(tmp_path, project) == {"pkg/compat.py": [2], name: [2]}
+
+
+def test_a_chain_of_re_exports_is_followed(tmp_path: Path) -> None:
+    project = {
+        "pkg/compat.py": COMPAT,
+        "pkg/__init__.py": "from .compat import script",
+        "pkg/d.py": "from . import script\nscript(f)",
+        "use.py": "from pkg import script\nscript(f)",
+    }
+    assert found(tmp_path, project) == {"pkg/compat.py": [2], "pkg/d.py": [2], "use.py": [2]}
+
+
+def test_torch_itself_may_come_from_another_module(tmp_path: Path) -> None:
+    project = {
+        "pkg/__init__.py": "",
+        "pkg/base.py": "import torch",
+        "pkg/star.py": "from .base import *",
+        "pkg/a.py": "from .base import torch\ntorch.jit.script(f)",
+        "pkg/b.py": "from .star import *\ntorch.jit.script(f)",
+        "pkg/c.py": "from . import base\nbase.torch.jit.script(f)",
+    }
+    assert found(tmp_path, project) == {"pkg/a.py": [2], "pkg/b.py": [2], "pkg/c.py": [2]}
+
+
+def test_a_name_rebound_in_its_module_is_not_followed(tmp_path: Path) -> None:
+    project = {
+        "core/__init__.py": "",
+        "core/jit.py": "import torch\nfuse = torch.jit.script\nif new:\n    fuse = torch.compile\n",
+        "core/use.py": "from core.jit import fuse\n@fuse\ndef f(): ...\n",
+    }
+    assert found(tmp_path, project) == {"core/jit.py": [2]}
+
+
+def test_a_module_of_the_same_name_elsewhere_is_another(tmp_path: Path) -> None:
+    project = {
+        "a/compat.py": COMPAT,
+        "b/use.py": "from compat import script\nscript(f)",
+        "a/use.py": "from compat import script\nscript(f)",
+    }
+    assert found(tmp_path, project) == {"a/compat.py": [2], "a/use.py": [2]}
