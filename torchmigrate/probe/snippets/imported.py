@@ -45,21 +45,21 @@ def main() -> None:
             text = str(error).strip().splitlines() or [""]
             result["raised"] = f"{type(error).__name__}: {text[0]}"
         else:
-            accelerator: Any = getattr(torch, "xpu", None) if ask(lambda: torch.version.xpu) else torch.cuda
+            accelerator: Any = getattr(torch, "xpu" if ask(lambda: torch.version.xpu) else "cuda", None)
             cuda = ask(lambda: torch.version.cuda) or ask(lambda: torch.version.hip)
             result.update(
                 version=ask(lambda: str(torch.__version__)),
                 cuda=ask(lambda: torch.version.cuda),
                 hip=ask(lambda: torch.version.hip),
                 xpu=ask(lambda: torch.version.xpu),
-                compiled=(ask(torch._C._cuda_getArchFlags) or "")
-                if hasattr(torch._C, "_cuda_getArchFlags")
-                else "",
-                available=ask(accelerator.is_available),
-                device_count=ask(accelerator.device_count),
+                compiled=ask(lambda: torch._C._cuda_getArchFlags()) or "",
+                available=ask(lambda: accelerator.is_available()),
+                device_count=ask(lambda: accelerator.device_count()),
                 nccl=ask(lambda: torch.cuda.nccl.version()) if cuda else None,
                 cudnn=ask(lambda: torch.backends.cudnn.version()) if cuda else None,
-                metal=hasattr(torch._C, "_mps_loadMetalllib") if sys.platform == "darwin" else None,
+                metal=ask(lambda: hasattr(torch._C, "_mps_loadMetalllib"))
+                if sys.platform == "darwin"
+                else None,
             )
             config: Any = ask_module("torch.distributed.config")
             result["torchcomms_on"] = ask(lambda: bool(config.use_torchcomms)) if config else None
