@@ -21,8 +21,9 @@ ARM = "8.0 8.6 8.9 9.0 10.0 10.1 10.3 11.0 12.0 12.1"
 """80 90 100 110 120; 10.1 is Thor's name in CUDA 12."""
 ARM_UNIFIED = f"{ARM} 8.7"
 UNKNOWN = None
+"""The tables do not know the architectures of these."""
 
-X86 = {
+X86: dict[str, dict[str, str | None]] = {
     "2.10": {"cu126": OLD, "cu128": NEW_AND_VOLTA, "cu130": NEW},
     "2.11": {"cu126": OLD, "cu128": NEW, "cu130": NEW},
     "2.12": {"cu126": OLD, "cu130": NEW, "cu132": UNIFIED},
@@ -30,7 +31,7 @@ X86 = {
     "2.14": {"cu126": OLD, "cu130": NEW, "cu132": UNIFIED, "cu134": UNIFIED},
     "2.15": {"cu130": NEW, "cu132": UNIFIED, "cu134": UNIFIED},
 }
-AARCH64 = {
+AARCH64: dict[str, dict[str, str | None]] = {
     "2.10": {"cu126": ARM_12, "cu128": UNKNOWN, "cu130": ARM},
     "2.11": {"cu126": ARM_12, "cu128": UNKNOWN, "cu130": ARM},
     "2.12": {"cu126": ARM_12, "cu130": ARM, "cu132": ARM_UNIFIED},

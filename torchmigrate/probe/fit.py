@@ -106,14 +106,12 @@ def floor_fits(build: Build, facts: Facts) -> bool:
     return matrix.number(system) >= matrix.number(build.floor)
 
 
-def best(
-    torch: str, facts: Facts, gpus: Sequence[Gpu], cuda_major: str | None = None, variant: str | None = None
-) -> Build | None:
+def best(torch: str, facts: Facts, gpus: Sequence[Gpu], cuda_major: str | None = None) -> Build | None:
     """The build of a minor version that every GPU in ``gpus`` runs now; None where there is none.
 
     Rows that were read in a wheel go before documented ones, and those before builds that are only named; then the
-    release's default variant, then the newest CUDA. Without a GPU the CPU build is the one. ``cuda_major`` and ``variant`` ask
-    for one CUDA major and one variant.
+    release's default variant, then the newest CUDA. Without a GPU the CPU build is the one. ``cuda_major``
+    asks for builds of one CUDA major.
     """
     builds = [
         b

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.findings import Finding
 from torchmigrate.probe import matrix, saying
 from torchmigrate.probe.facts import Facts, FactsError, from_json
-from torchmigrate.probe.fit import best, candidates, rank
+from torchmigrate.probe.fit import candidates, fit, rank
 from torchmigrate.probe.matrix import Build
 from torchmigrate.probe.verdict import Verdict, judge
 from torchmigrate.rule import Severity
@@ -70,9 +70,8 @@ def common(groups: Sequence[Group]) -> Build | None:
 
 def serves(build: Build, facts: Facts) -> bool:
     """Whether every GPU of a machine runs this variant; a machine without a GPU runs any that its platform has."""
-    if facts.gpus:
-        return best(build.torch, facts, facts.gpus, variant=build.variant) is not None
-    return any(other.variant == build.variant for other in candidates(build.torch, facts))
+    same = [other for other in candidates(build.torch, facts) if other.variant == build.variant]
+    return any(all(fit(gpu, other, facts).runs for gpu in facts.gpus) for other in same)
 
 
 def findings(groups: Sequence[Group]) -> list[Finding]:
