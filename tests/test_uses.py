@@ -117,7 +117,9 @@ def test_a_name_bound_to_different_things_is_not_followed() -> None:
 
 
 def test_alternatives_of_an_import_error_are_found_but_not_certain() -> None:
-    code = "try:\n    from torch.jit import script\nexcept ImportError:\n    from other import script\nscript(f)"
+    code = (
+        "try:\n    from torch.jit import script\nexcept ImportError:\n    from other import script\nscript(f)"
+    )
     (use,) = uses(code)
     assert use.symbol == "torch.jit.script"
     assert not use.certain
@@ -212,6 +214,17 @@ def test_uses_come_in_order_of_position() -> None:
         (b"import torch\ntorch.jit.script", True),
         (b"import numba\nnumba.jit", False),
         (b"import torch\njitter = 1", False),
+        (b"import torch, triton\n@triton.jit\ndef f(): ...", False),
+        (b"import torch as t\nt.jit.script", True),
+        (b"from torch import jit\njit.script", True),
+        (b"from torch import (nn,\n jit)\njit.script", True),
+        (b"from .compat import *\ntorch\ntorch.jit.script", True),
+        (b"from x import (a,\n torch as t)\nt.jit.script", True),
+        (b"import torch\nt = torch\nt.jit.script", True),
+        (b"import torch\ntorch \\\n  .jit.script", True),
+        (b"import torch\ngetattr(torch, 'jit').script", True),
+        (b"import torch\nmock.patch('torch.jit.script')", True),
+        (b"t = pytest.importorskip('torch')\nt.jit.script", True),
         (b"import torch\nm.to_torchscript()", True),
         (b"import torch\ntorch._C._jit_set_x()", True),
     ],

@@ -1,13 +1,23 @@
-"""Edits of a text: chosen, applied, and proved to change nothing else."""
+"""Edits of a text: chosen from fixes, and applied. `torchmigrate.verify` proves that they changed nothing else."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-from torchmigrate.findings import Edit
+from torchmigrate.findings import Edit, Fix
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+class VerifyError(Exception):
+    """Edits changed more than they should; the place is 1-based and in the text before, or None."""
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
 
 
 def newline_at(text: bytes, offset: int) -> bytes:
@@ -54,3 +64,58 @@ def apply(text: bytes, edits: Iterable[Edit]) -> bytes:
         done = edit.end
     parts.append(text[done:])
     return b"".join(parts)
+
+
+def select(fixes: Iterable[Fix]) -> tuple[list[Fix], list[Fix]]:
+    """Splits ``fixes`` into those that can be applied together and the rest, which may fit in another round.
+
+    Earlier fixes go first. A fix is chosen with all its edits or not at all. Fixes may share an edit (the import
+    that both need); see `union` for the edits of the chosen ones.
+    """
+    chosen: list[Fix] = []
+    rejected: list[Fix] = []
+    taken: list[Edit] = []
+    for fix in fixes:
+        fits = not any(_conflict(edit, other) for edit in fix.edits for other in taken)
+        if fits and _is_consistent(fix):
+            chosen.append(fix)
+            taken += fix.edits
+        else:
+            rejected.append(fix)
+    return chosen, rejected
+
+
+def union(fixes: Iterable[Fix]) -> list[Edit]:
+    """The edits of fixes that `select` chose, in order, shared ones once."""
+    return ordered(dict.fromkeys(edit for fix in fixes for edit in fix.edits))
+
+
+def _is_consistent(fix: Fix) -> bool:
+    try:
+        ordered(fix.edits)
+    except ValueError:
+        return False
+    return bool(fix.edits)
+
+
+def _conflict(one: Edit, other: Edit) -> bool:
+    """Whether two fixes must not make these two edits in one round.
+
+    Next to each other, only whole lines have a meaning that does not depend on which comes first.
+    """
+    if one == other:
+        return not _is_balanced(one.text)
+    insertions = [edit for edit in (one, other) if edit.start == edit.end]
+    if insertions and one.start <= other.end and other.start <= one.end:
+        inside = any(
+            min(one.start, other.start) < edit.start < max(one.end, other.end) for edit in insertions
+        )
+        return inside or not all(
+            edit.text.startswith("\n") or edit.text.endswith("\n") for edit in insertions
+        )
+    return one.start < other.end and other.start < one.end
+
+
+def _is_balanced(text: str) -> bool:
+    """Half of a pair of brackets is needed as often as it is asked for; it cannot be shared."""
+    return all(text.count(opening) == text.count(closing) for opening, closing in ("()", "[]", "{}"))

@@ -152,6 +152,12 @@ class Source:
         bounds = [*self.line_starts[first - 1 : last + 1], len(self.text)][: last - first + 2]
         return tuple(self.original[a:b].decode().rstrip("\r\n") for a, b in pairwise(bounds))
 
+    def whole_line(self, offset: int) -> Span:
+        """The line that holds ``offset``, with its end; in a notebook not beyond its cell."""
+        line = self.line_of(offset)
+        end = self.line_starts[line] if line < len(self.line_starts) else len(self.text)
+        return Span(self.line_starts[line - 1], end)
+
     def replaced(self, edits: Iterable[Edit]) -> bytes:
         """The content of the file with ``edits`` applied to ``text``; every byte outside of them stays.
 

@@ -20,6 +20,7 @@ from torchmigrate.scopes import Binding, BindingKind, Place, Scopes
 from torchmigrate.source import Source
 from torchmigrate.watch import Watch, identifiers
 
+
 @dataclass(slots=True, eq=False)
 class Use:
     """One place where a file uses a watched symbol."""
@@ -39,7 +40,6 @@ class Use:
     """The call of the symbol, for ``Kind.CALL``."""
     decorated: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | None = None
     """The definition that the symbol, or a call of it, decorates."""
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,9 @@ class Uses:
             waiting = cold
 
     def _hides(self, target: str) -> bool:
-        return self.watch.hides_token(target) or (not target.startswith("torch") and self._links.leads(target))
+        return self.watch.hides_token(target) or (
+            not target.startswith("torch") and self._links.leads(target)
+        )
 
     def _brought_by(self, module: str) -> Iterator[str]:
         yield from self._links.exported(module)
@@ -186,7 +188,13 @@ class Uses:
             self._call(node, around)
         elif isinstance(node, ast.Lambda):
             arguments = node.args
-            every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+            every = [
+                *arguments.posonlyargs,
+                *arguments.args,
+                *arguments.kwonlyargs,
+                arguments.vararg,
+                arguments.kwarg,
+            ]
             bound = {argument.arg for argument in every if argument is not None}
             self._children(node, replace(around, shadowed=around.shadowed | bound))
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
@@ -220,7 +228,9 @@ class Uses:
         hit = self._symbol(resolved)
         if hit is None and isinstance(node, ast.Attribute):
             if resolved is None and node.attr in self.watch.methods:
-                self._add(self.watch.methods[node.attr], node.attr, self._kind(node, around), node, around, True)
+                self._add(
+                    self.watch.methods[node.attr], node.attr, self._kind(node, around), node, around, True
+                )
             elif resolved is not None and node.attr in self.watch.leaves:
                 self.unlinked.update(name for name in resolved.names if not name.startswith("torch."))
         if hit is None:
@@ -281,7 +291,17 @@ class Uses:
         parent = around.parents[-1]
         call = parent if kind is Kind.CALL and isinstance(parent, ast.Call) else None
         self._found.append(
-            Use(symbol, name, kind, node, around.parents, self._place, certain and around.located, call, around.decorated)
+            Use(
+                symbol,
+                name,
+                kind,
+                node,
+                around.parents,
+                self._place,
+                certain and around.located,
+                call,
+                around.decorated,
+            )
         )
 
     def _string_annotation(self, node: ast.Constant, around: Surroundings) -> None:

@@ -12,10 +12,51 @@ from collections.abc import Iterable
 from functools import cached_property
 
 _GENERIC = frozenset(
-    """torch cuda distributed nn utils ops export functional amp load save send recv wait script trace
-    ignore unused fork freeze compile Stream cpu xpu optim _C c10d_functional tensor device""".split()
+    [
+        "_C",
+        "amp",
+        "c10d_functional",
+        "compile",
+        "cpu",
+        "cuda",
+        "device",
+        "distributed",
+        "export",
+        "fork",
+        "freeze",
+        "functional",
+        "ignore",
+        "load",
+        "nn",
+        "ops",
+        "optim",
+        "recv",
+        "save",
+        "script",
+        "send",
+        "Stream",
+        "tensor",
+        "torch",
+        "trace",
+        "unused",
+        "utils",
+        "wait",
+        "xpu",
+    ]
 )
 """Identifiers too common in code that has nothing to do with a symbol to be its token, if it has another one."""
+
+
+_TORCH_RENAMED = re.compile(
+    rb"(?<![\w.])from\s+torch\s+import(?!\w)"
+    rb"|(?<!\w)torch\s+as\s"
+    rb"|(?<!\w)import\s*\(?\s*\*"
+    rb"|(?<!\w)from\s+[\w.]+\s+import(?:\s*\([^)]*|[^\n]*)(?<!\w)torch(?!\w)"
+    rb"|=\s*torch\s*(?:[;#,)\r\n]|\Z)"
+    rb"|[\"']torch(?:\.\w+)*[\"']"
+    rb"|(?<!\w)getattr\s*\(\s*torch(?!\w)"
+)
+"""The ways in which ``torch.jit`` can be meant without being spelled: another name, a star import, a string."""
 
 
 def segments(symbol: str) -> list[str]:
@@ -61,12 +102,16 @@ class Watch:
     def match(self, name: str) -> str | None:
         """The symbol that a qualified name is, or None; the longest of those that end in ``*``.
 
-        A ``*`` stands for names, not for what calling them returns.
+        A ``*`` stands for names, not for what calling them returns, nor for the attributes of a symbol.
         """
         if name in self.exact:
             return name
         for prefix in self.prefixes:
             if name.startswith(prefix) and "()" not in name[len(prefix) :]:
+                outer = name
+                while len(outer := outer.rpartition(".")[0]) > len(prefix):
+                    if outer in self.exact:
+                        return None
                 return prefix + "*"
         return None
 
@@ -84,28 +129,65 @@ class Watch:
     @cached_property
     def token(self) -> re.Pattern[bytes]:
         """Matches each token as a whole identifier; group-less, for `finditer` over a file's text."""
-        return identifiers(
-            {t + r"\w*" if s.endswith(t + "*") else t for s, t in self._token_of.items()}, escape=False
+        return identifiers(set(self._patterns.values()), escape=False)
+
+    @cached_property
+    def _patterns(self) -> dict[str, str]:
+        return {s: t + r"\w*" if s.endswith(t + "*") else t for s, t in self._token_of.items()}
+
+    @cached_property
+    def _own(self) -> re.Pattern[bytes]:
+        """Matches the tokens that do not stand directly below torch."""
+        return identifiers(set(self._patterns.values()) - self._below_torch, escape=False)
+
+    @cached_property
+    def _spelled(self) -> re.Pattern[bytes]:
+        """Matches ``torch.jit``: a token directly below torch, spelled in full."""
+        below = "|".join(sorted(self._below_torch)).encode()
+        return (
+            re.compile(rb"(?<!\w)torch[\s\\]*\.[\s\\]*(?:" + below + rb")(?!\w)")
+            if below
+            else re.compile(rb"(?!)")
         )
 
+    @property
+    def _below_torch(self) -> set[str]:
+        tokens = set(self._patterns.values())
+        return {
+            t for t in tokens if all(segments(s)[1:2] == [t] for s, p in self._patterns.items() if p == t)
+        }
+
     def passes(self, text: bytes) -> bool:
-        """Gate 1, whole: the file mentions torch and a token, and the token is an identifier of its own."""
+        """Gate 1, whole: the file mentions torch, and spells a token as an identifier of its own.
+
+        A token directly below torch is often a word of other libraries too (``triton.jit``): it counts if it is
+        spelled ``torch.jit``, or if the file has torch, or parts of it, under another name.
+        """
         if b"torch" not in text or not any(token in text for token in self.gate):
             return False
-        return self.token.search(text) is not None
+        if self._own.search(text) or self._spelled.search(text):
+            return True
+        return _TORCH_RENAMED.search(text) is not None and self.token.search(text) is not None
 
 
 def identifiers(names: Iterable[str], *, escape: bool = True) -> re.Pattern[bytes]:
     """A pattern that matches any of the names as a whole identifier."""
     unique = sorted({re.escape(name) if escape else name for name in names}, key=len, reverse=True)
-    return re.compile(rb"(?<!\w)(?:" + "|".join(unique).encode() + rb")(?!\w)") if unique else re.compile(rb"(?!)")
+    return (
+        re.compile(rb"(?<!\w)(?:" + "|".join(unique).encode() + rb")(?!\w)")
+        if unique
+        else re.compile(rb"(?!)")
+    )
 
 
 def _tokens(symbols: list[str]) -> dict[str, str]:
     """Chooses a token for each symbol: the identifier that serves most symbols, the longest among equals."""
     candidates = {symbol: _candidates(symbol) for symbol in symbols}
     served = Counter(part for parts in candidates.values() for part in parts)
-    return {symbol: max(parts, key=lambda part: (served[part], len(part), part)) for symbol, parts in candidates.items()}
+    return {
+        symbol: max(parts, key=lambda part: (served[part], len(part), part))
+        for symbol, parts in candidates.items()
+    }
 
 
 def _candidates(symbol: str) -> list[str]:

@@ -25,8 +25,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.findings import Finding, Fix
-from torchmigrate.rule import Kind, Rule, Safety
-from torchmigrate.rules.torchscript.authoring import AUTHORING
+from torchmigrate.rule import Rule, Safety
+
+from .authoring import AUTHORING
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context

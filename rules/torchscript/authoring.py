@@ -1,3 +1,50 @@
-"""The symbols that make TorchScript."""
+"""The symbols that make TorchScript, and the question whether a project still does."""
 
-AUTHORING = ("torch.jit.script", "torch.jit.trace")
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchmigrate.rule import Kind
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+
+SCRIPTING = (
+    "torch.jit.script",
+    "torch.jit._script.script",
+    "torch.jit._script._script_impl",
+    "torch.jit.script_method",
+    "torch.jit._script.script_method",
+    "torch.jit.CompilationUnit",
+    "torch.jit._script.CompilationUnit",
+    "torch._C.CompilationUnit",
+)
+TRACING = (
+    "torch.jit.trace",
+    "torch.jit._trace.trace",
+    "torch.jit._trace._trace_impl",
+    "torch.jit.trace_module",
+    "torch.jit._trace.trace_module",
+)
+AUTHORING = (*SCRIPTING, *TRACING, ".to_torchscript")
+"""What compiles the project's own Python to TorchScript.
+
+`torch.jit.load` is not among them: a loaded file brings compiled code, which reads none of the project's markers.
+"""
+BASES = ("torch.jit.ScriptModule", "torch.jit._script.ScriptModule")
+LOADING = ("torch.jit.load", "torch.jit._serialization.load")
+ASKS = (*AUTHORING, *BASES, *LOADING)
+"""What a rule must put into its ``asks`` to call the functions below."""
+
+_INERT = (Kind.GUARD, Kind.ISINSTANCE, Kind.ANNOTATION, Kind.STRING)
+
+
+def makes_torchscript(ctx: Context) -> bool:
+    """Whether anything in the checked project scripts or traces."""
+    kinds = frozenset(Kind) - frozenset(_INERT)
+    return bool(ctx.project.uses(*AUTHORING, kinds=kinds) or ctx.project.uses(*BASES, kinds=(Kind.BASE,)))
+
+
+def runs_torchscript(ctx: Context) -> bool:
+    """Whether the project makes TorchScript, or loads it from files."""
+    return makes_torchscript(ctx) or bool(ctx.project.uses(*LOADING))

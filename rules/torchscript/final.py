@@ -1,6 +1,7 @@
 """`torch.jit.Final` is `typing.Final`.
 
-Why: `torch.jit.Final` is the object `typing.Final` under another name; TorchScript itself accepts `typing.Final`.
+Why: `torch.jit.Final` is the object `typing.Final` under another name; TorchScript itself accepts `typing.Final`. The
+same holds for `List`, `Optional` and their like in `torch.jit.annotations` and `torch._jit_internal`.
 
     class Scale(nn.Module):
         factor: torch.jit.Final[int]
@@ -10,7 +11,8 @@ Why: `torch.jit.Final` is the object `typing.Final` under another name; TorchScr
 
 Fix safety: safe; it is the same object in every torch from 2.0 on.
 
-Source: torch 2.0.1 to 2.15.0 wheels: torch/_jit_internal.py (`from typing import Final`), torch/jit/__init__.py.
+Source: torch 2.0.1 to 2.15.0 wheels: torch/_jit_internal.py (`from typing import ..., Final, ...`),
+torch/jit/__init__.py, torch/jit/annotations.py.
 """
 
 from __future__ import annotations
@@ -25,10 +27,15 @@ if TYPE_CHECKING:
     from torchmigrate.context import Context
     from torchmigrate.uses import Use
 
+_TYPING = ("Any", "Dict", "List", "Optional", "Tuple", "Union")
+
 rule = Rule(
     code="TS155",
-    symbols=("torch.jit.Final", "torch._jit_internal.Final"),
-    message="`{symbol}` is `typing.Final`",
+    symbols=(
+        "torch.jit.Final",
+        *(f"torch._jit_internal.{name}" for name in ("Final", *_TYPING)),
+        *(f"torch.jit.annotations.{name}" for name in _TYPING),
+    ),
     since=(2, 0),
     safety=Safety.SAFE,
 )
@@ -37,14 +44,17 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     rewritable = use.kind in (Kind.ANNOTATION, Kind.REFERENCE, Kind.IMPORT)
-    yield ctx.finding(use, fix=(lambda: _fix(use, ctx)) if rewritable else None)
+    name = "typing." + use.symbol.rpartition(".")[2]
+    yield ctx.finding(
+        use, f"`{{symbol}}` is `{name}`", fix=(lambda: _fix(use, name, ctx)) if rewritable else None
+    )
 
 
-def _fix(use: Use, ctx: Context) -> Fix | str:
-    title = "Use `typing.Final`"
-    if edits := ctx.imports.rebind(use, "typing.Final"):
+def _fix(use: Use, name: str, ctx: Context) -> Fix | str:
+    title = f"Use `{name}`"
+    if edits := ctx.imports.rebind(use, name):
         return Fix(edits, Safety.SAFE, title)
-    spelling = ctx.imports.spell("typing.Final", use) if use.kind is not Kind.IMPORT else None
+    spelling = ctx.imports.spell(name, use) if use.kind is not Kind.IMPORT else None
     if spelling is None:
-        return "`typing.Final` cannot be named here without clobbering a name"
+        return f"`{name}` cannot be named here without clobbering a name"
     return Fix((ctx.replace(use.node, spelling.text), *spelling.edits), Safety.SAFE, title)

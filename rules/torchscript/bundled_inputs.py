@@ -1,0 +1,26 @@
+"""Bundled inputs are stored in TorchScript files, for the Lite Interpreter.
+
+Why: the Lite Interpreter is deprecated since torch 2.10, and `torch.utils.bundled_inputs` takes scripted modules only.
+
+    augment_model_with_bundled_inputs(scripted, [(x,)])
+    scripted._save_for_lite_interpreter("model.ptl")
+    →
+    exported = torch.export.export(model.eval(), (x,))
+    program = to_edge_transform_and_lower(exported).to_executorch()
+
+What to do: ExecuTorch stores inputs, with the outputs expected for them, beside its program as a `BundledProgram`.
+
+Source: https://docs.pytorch.org/executorch/stable/bundled-io.html,
+https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/utils/bundled_inputs.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Rule
+
+rule = Rule(
+    code="TS173",
+    symbols=("torch.utils.bundled_inputs.*",),
+    message="`{symbol}` adds inputs to a TorchScript file; ExecuTorch keeps them in a `BundledProgram`",
+    deprecated=(2, 10),
+)

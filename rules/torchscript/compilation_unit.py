@@ -1,0 +1,30 @@
+"""`torch.jit.CompilationUnit` compiles TorchScript source text.
+
+Why: TorchScript is deprecated since torch 2.10; the class itself does not warn.
+
+    cu = torch.jit.CompilationUnit("def f(x):\\n  return x + 1")
+    y = cu.f(x)
+    →
+    @torch.compile
+    def f(x):
+        return x + 1
+
+What to do: write the functions in Python. TorchScript is not quite Python (integer and container semantics, `round`),
+and C++ may look the functions up by name: that needs `torch.export` and AOTInductor.
+
+Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Rule
+
+rule = Rule(
+    code="TS106",
+    symbols=("torch.jit.CompilationUnit", "torch.jit._script.CompilationUnit", "torch._C.CompilationUnit"),
+    message=(
+        "`{symbol}` compiles TorchScript source, deprecated since torch 2.10; write the functions in Python and use "
+        "`torch.compile`"
+    ),
+    deprecated=(2, 10),
+)

@@ -1,0 +1,33 @@
+"""TorchScript modules as flatbuffers.
+
+Why: the format holds TorchScript, deprecated since torch 2.10.
+
+    torch.jit.save_jit_module_to_flatbuffer(torch.jit.script(m), "m.ff")
+    →
+    torch.export.save(torch.export.export(m, (x,)), "m.pt2")
+
+What to do: export the module, or lower it to ExecuTorch's `.pte` for devices. Existing files can be read by neither.
+
+Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_serialization.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Rule
+
+rule = Rule(
+    code="TS114",
+    symbols=(
+        "torch.jit.save_jit_module_to_flatbuffer",
+        "torch.jit.jit_module_from_flatbuffer",
+        "torch.jit._serialization.save_jit_module_to_flatbuffer",
+        "torch.jit._serialization.jit_module_from_flatbuffer",
+        "torch.jit._serialization.get_flatbuffer_module_info",
+        "torch.jit._serialization.get_ff_module",
+    ),
+    message=(
+        "`{symbol}` holds TorchScript as a flatbuffer, deprecated since torch 2.10; use `torch.export.save`, or "
+        "ExecuTorch for devices"
+    ),
+    deprecated=(2, 10),
+)

@@ -1,0 +1,39 @@
+"""`torch.jit.freeze` is deprecated.
+
+Why: since torch 2.11 it warns "Please use `torch.compile` instead". A frozen trace of a model in eval mode becomes an
+export, which needs no freezing.
+
+    m = torch.jit.freeze(torch.jit.trace(model.eval(), x))
+    →
+    m = torch.export.export(model.eval(), (x,)).module()
+
+To fold constants into compiled code, set `torch._inductor.config.freezing = True` before `torch.compile`.
+
+Fix safety: unsafe. The frozen module has no parameters left, the exported one keeps its state_dict; freezing folds batch
+norms, which changes the last bits, export does not; `preserved_attrs` have no counterpart, and there is no fix where they
+are given. What is frozen must be a trace of the same scope; see `torchmigrate explain TS102` for its limits.
+
+Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/jit/_freeze.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Rule, Safety
+
+rule = Rule(
+    code="TS121",
+    symbols=(
+        "torch.jit.freeze",
+        "torch.jit._freeze.freeze",
+        "torch.jit.run_frozen_optimizations",
+        "torch.jit._freeze.run_frozen_optimizations",
+        "torch._C._freeze_module",
+    ),
+    message=(
+        "`{symbol}` is deprecated since torch 2.11; `torch.export` of a model in eval mode needs no freezing, "
+        "`torch.compile` has `torch._inductor.config.freezing`"
+    ),
+    since=(2, 3),
+    deprecated=(2, 11),
+    safety=Safety.UNSAFE,
+)

@@ -1,0 +1,57 @@
+"""Switches of the TorchScript executor and its fusers.
+
+Why: they tune scripted and traced code only; eager code and `torch.compile` ignore them. `set_fusion_strategy` warns
+since torch 2.11, the nvFuser switches do nothing any more.
+
+    torch._C._jit_set_profiling_executor(False)
+    →
+    (removed)
+
+    with torch.jit.optimized_execution(True):
+        y = model(x)
+    →
+    y = model(x)
+
+Fix safety: unsafe; the statement goes, and a `with` block is unindented, once the project neither makes nor loads
+TorchScript. A dependency may still run scripted code that the switch was meant for. Where the value is used
+(`set_fusion_strategy` returns the old strategy) there is no fix.
+
+Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/jit/_fuser.py,
+torch/jit/__init__.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Rule, Safety
+
+_PUBLIC = (
+    *("set_fusion_strategy", "_set_fusion_strategy", "fuser", "strict_fusion", "optimized_execution"),
+    *("enable_onednn_fusion", "onednn_fusion_enabled", "last_executed_optimized_graph"),
+)
+_SET = (
+    *("profiling_*", "texpr_*", "te_*", "nvfuser_*", "fusion_strategy", "llga_enabled", "autocast_mode"),
+    *("num_profiled_runs", "bailout_depth", "inline_everything_mode", "logging_*"),
+)
+_OTHER = (
+    *("override_can_fuse_*", "can_fuse_on_*", "texpr_*", "get_te_*", "nvfuser_*", "llga_enabled"),
+    *("get_num_profiled_runs", "get_inline_everything_mode", "cat_wo_conditionals", "opt_conditionals"),
+)
+
+rule = Rule(
+    code="TS123",
+    symbols=(
+        *(f"torch.jit.{name}" for name in _PUBLIC),
+        "torch.jit._fuser.*",
+        "torch._C._set_graph_executor_optimize",
+        "torch._C._get_graph_executor_optimize",
+        *(f"torch._C._jit_set_{name}" for name in _SET),
+        *(f"torch._C._jit_{name}" for name in _OTHER),
+    ),
+    message=(
+        "`{symbol}` tunes the TorchScript executor only; it has no effect on eager code or `torch.compile`, remove it "
+        "with the last scripted code"
+    ),
+    since=(2, 0),
+    deprecated=(2, 11),
+    safety=Safety.UNSAFE,
+)

@@ -1,0 +1,42 @@
+"""TorchScript graphs.
+
+Why: they come from tracing and scripting, deprecated since torch 2.10.
+
+    graph, out = torch.jit._get_trace_graph(model, x)
+    →
+    graph = torch.export.export(model, (x,)).graph
+
+    torch._C._jit_pass_dce(graph)
+    →
+    exported.graph_module.graph.eliminate_dead_code()
+
+What to do: read and rewrite the FX graph of an exported program. Its nodes are ATen operators, and the module that a
+node comes from is in `node.meta["nn_module_stack"]`, not in a scope name.
+
+Source: https://docs.pytorch.org/docs/stable/export.html, https://pytorch.org/blog/pytorch-2-10-release-blog/;
+torch 2.10 wheel: torch/jit/_trace.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Rule
+
+_MAKERS = ("script", "trace", "trace_module", "freeze", "load")
+_VIEWS = ("graph", "inlined_graph", "code", "code_with_constants", "graph_for", "original_name")
+_TRACING = ("_get_trace_graph", "_unique_state_dict", "_flatten")
+
+rule = Rule(
+    code="TS182",
+    symbols=(
+        *(f"torch.jit.{name}" for name in _TRACING),
+        *(f"torch.jit._trace.{name}" for name in _TRACING),
+        *(f"torch.jit.{maker}().{view}" for maker in _MAKERS for view in _VIEWS),
+        "torch._C._jit_pass_*",
+        "torch._C._jit_trace_*",
+        *("torch._C._create_function_from_trace*", "torch._C._tracer_*", "torch._C.TracingState"),
+        *("torch._C._set_tracing_state", "torch._C._set_value_trace", "torch._C._get_value_trace"),
+        *("torch._C.import_ir_module*", "torch._C.ScriptModuleSerializer"),
+    ),
+    message="`{symbol}` reads or rewrites TorchScript graphs; use `torch.export.export(...).graph`, an FX graph",
+    deprecated=(2, 10),
+)

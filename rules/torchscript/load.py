@@ -1,0 +1,37 @@
+"""`torch.jit.load` is deprecated.
+
+Why: since torch 2.10 it warns "Please switch to `torch.export`".
+
+    m = torch.jit.load("m.pt", map_location="cuda").eval()
+    →
+    m = torch.export.load("m.pt2").module().to("cuda")
+
+Fix safety: unsafe, and offered only where the same scope exports that very file; any other file is still TorchScript,
+and `torch.export.load` of it raises RuntimeError. Export the model again, then change the loading code.
+- `load` has no `map_location`: `.module().to(device)`. Devices written into the graph
+  (`torch.zeros(..., device=x.device)`) need `torch.export.passes.move_to_device_pass(program, device)` before
+  `.module()`.
+- `.module()` has no `.eval()` and `.train()` (NotImplementedError): drop the call; the mode was fixed at export.
+- Where only the file is left, `torch._export.converter.TS2EPConverter(torch.jit.load(p), example_args).convert()`
+  converts it (private; torch 2.4 and newer).
+- `torch.load` of a TorchScript file also goes through `torch.jit.load`.
+
+Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/export.html;
+torch 2.13 wheel: torch/export/__init__.py, torch/jit/_serialization.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Rule, Safety
+
+rule = Rule(
+    code="TS112",
+    symbols=("torch.jit.load", "torch.jit._serialization.load"),
+    message=(
+        "`{symbol}` is deprecated since torch 2.10; the file must be exported again before "
+        "`torch.export.load(path).module()` can read it"
+    ),
+    since=(2, 3),
+    deprecated=(2, 10),
+    safety=Safety.UNSAFE,
+)

@@ -1,0 +1,42 @@
+"""`optimize_for_mobile` rewrites TorchScript modules for the Lite Interpreter.
+
+Why: the Lite Interpreter is deprecated since torch 2.10, and this serves it alone.
+
+    mobile = optimize_for_mobile(torch.jit.script(model))
+    mobile._save_for_lite_interpreter("model.ptl")
+    →
+    from executorch.exir import to_edge_transform_and_lower
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+
+    exported = torch.export.export(model.eval(), (x,))
+    program = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()]).to_executorch()
+    with open("model.pte", "wb") as file:
+        file.write(program.buffer)
+
+What to do: export the model and lower it with ExecuTorch, a package of its own; the backend (XNNPACK, Vulkan, Core
+ML) is chosen by the partitioner.
+
+Source: https://docs.pytorch.org/executorch/stable/getting-started.html,
+https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py,
+torch/utils/mobile_optimizer.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Rule
+
+rule = Rule(
+    code="TS172",
+    symbols=(
+        "torch.utils.mobile_optimizer.*",
+        "torch._C._MobileOptimizerType",
+        "torch._C._jit_pass_optimize_for_mobile",
+        "torch._C._jit_pass_vulkan_*",
+        "torch._C._jit_pass_metal_*",
+        "torch._C._is_default_mobile_cpu_allocator_set",
+        "torch._C._set_default_mobile_cpu_allocator",
+        "torch._C._unset_default_mobile_cpu_allocator",
+    ),
+    message="`{symbol}` optimizes for the Lite Interpreter; export with `torch.export` and lower with ExecuTorch",
+    deprecated=(2, 10),
+)

@@ -1,0 +1,87 @@
+"""The TorchScript ONNX exporter is deprecated.
+
+Why: `dynamo=False` was the default up to torch 2.8 and warns since then; from torch 2.9 the exporter based on
+`torch.export` is the default, and that one refuses scripted and traced modules.
+
+    torch.onnx.export(torch.jit.script(model), (x,), "model.onnx", dynamo=False,
+                      input_names=["x"], dynamic_axes={"x": {0: "batch"}})
+    →
+    torch.onnx.export(model, (x,), "model.onnx", dynamo=True,
+                      input_names=["x"], dynamic_shapes=({0: torch.export.Dim("batch")},))
+
+What to do: install `onnxscript`, hand over the `nn.Module` itself, and give everything after the file name by
+keyword. The new exporter takes no custom symbolic functions (see `onnx-internals`) and refuses control flow that
+depends on data; the graph's node names and its opset differ; `fallback=` is gone in torch 2.11. Compare the outputs
+of both files.
+
+Source: https://docs.pytorch.org/docs/stable/onnx_export.html; torch 2.8, 2.9 and 2.11 wheels: torch/onnx/__init__.py.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding
+from torchmigrate.rule import Kind, Rule, Severity
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
+
+_LEGACY = (
+    "torch.onnx.utils.export",
+    "torch.onnx.utils._export",
+    "torch.onnx._internal.torchscript_exporter.utils.export",
+    "torch.onnx._internal.torchscript_exporter.utils._export",
+)
+_MAKERS = tuple(
+    f"torch.jit.{name}()"
+    for name in ("script", "trace", "trace_module", "freeze", "load", "optimize_for_inference")
+)
+_NEW_DEFAULT = (2, 9)
+
+rule = Rule(
+    code="TS161",
+    symbols=("torch.onnx.export", *_LEGACY),
+    message="`{symbol}` with `dynamo=False` is the TorchScript exporter; use `dynamo=True`, which needs `onnxscript`, "
+    "and `dynamic_shapes`",
+    since=(2, 5),
+    deprecated=(2, 8),
+)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    if use.symbol in _LEGACY:
+        yield ctx.finding(
+            use, "`{symbol}` is the TorchScript exporter; use `torch.onnx.export(..., dynamo=True)`"
+        )
+    elif use.kind is Kind.CALL and use.call is not None:
+        yield from _exported(use, use.call, ctx)
+
+
+def _exported(use: Use, call: ast.Call, ctx: Context) -> Iterator[Finding]:
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+    model = call.args[0] if call.args else keywords.get("model")
+    dynamo = keywords.get("dynamo")
+    if isinstance(dynamo, ast.Constant) and dynamo.value is False:
+        yield ctx.finding(use)
+    elif None in keywords or (dynamo is not None and not isinstance(dynamo, ast.Constant)):
+        return  # decided at run time
+    elif model is not None and ctx.is_named(model, use, *_MAKERS):
+        new = dynamo is not None or ctx.options.target >= _NEW_DEFAULT
+        yield ctx.finding(
+            use,
+            "`{symbol}` with `dynamo=True`, the default from torch 2.9, refuses a scripted or traced module; hand over "
+            "the `nn.Module` itself",
+            severity=Severity.ERROR if new else None,
+        )
+    elif dynamo is None and ctx.options.minimum < _NEW_DEFAULT:
+        yield ctx.finding(
+            use,
+            "`{symbol}` without `dynamo=` is the TorchScript exporter up to torch 2.8 and another one from 2.9; say "
+            "which one is meant",
+            severity=Severity.INFO,
+        )

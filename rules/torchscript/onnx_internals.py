@@ -1,0 +1,53 @@
+"""Parts of the TorchScript ONNX exporter.
+
+Why: symbolic functions, `torch.onnx.utils` and the enums serve `dynamo=False` only. From torch 2.9 they are outside
+`torch.onnx.__all__`, and most `torch.onnx.symbolic_opsetN` are no longer attributes of `torch.onnx`.
+
+    torch.onnx.register_custom_op_symbolic("ns::op", symbolic, 17)
+    torch.onnx.export(model, (x,), "model.onnx", dynamo=False)
+    →
+    torch.onnx.export(model, (x,), "model.onnx", custom_translation_table={torch.ops.ns.op.default: op})
+
+What to do: a custom operator gets an onnxscript function in the place of its symbolic one (which saw TorchScript
+values, and the new one sees onnxscript's). `training=TrainingMode.EVAL` becomes `model.eval()` before the call;
+`operator_export_type=` is left out. `export_to_pretty_string` is gone in torch 2.6.
+
+Source: https://docs.pytorch.org/docs/stable/onnx_export.html; torch 2.6, 2.7 and 2.9 wheels: torch/onnx/__init__.py,
+torch/onnx/utils.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Rule
+
+_PUBLISHED = (
+    *("register_custom_op_symbolic", "unregister_custom_op_symbolic", "select_model_mode_for_export"),
+    *(
+        "OperatorExportTypes",
+        "TrainingMode",
+        "TensorProtoDataType",
+        "JitScalarType",
+        "export_to_pretty_string",
+    ),
+)
+
+rule = Rule(
+    code="TS162",
+    symbols=(
+        *(f"torch.onnx.{name}" for name in _PUBLISHED),
+        "torch.onnx.utils.*",
+        "torch.onnx.symbolic_helper.*",
+        "torch.onnx.symbolic_opset*",
+        "torch.onnx._internal.torchscript_exporter.*",
+        "torch.jit.ONNXTracedModule",
+        "torch.jit._trace.ONNXTracedModule",
+        "torch._C._onnx.*",
+        "torch._C._jit_pass_onnx*",
+        "torch._C._jit_onnx_*",
+        "torch._C._jit_set_onnx_*",
+    ),
+    message="`{symbol}` belongs to the TorchScript ONNX exporter; the new one takes translations of operators in "
+    "`torch.onnx.export(custom_translation_table=...)`",
+    since=(2, 6),
+    deprecated=(2, 7),
+)

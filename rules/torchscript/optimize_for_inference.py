@@ -1,0 +1,27 @@
+"""`torch.jit.optimize_for_inference` is deprecated.
+
+Why: since torch 2.11 it warns "Please use `torch.compile` instead".
+
+    m = torch.jit.optimize_for_inference(torch.jit.script(model.eval()))
+    →
+    m = torch.compile(model.eval())
+
+Fix safety: unsafe. Results differ in the last bits, the first call compiles, keys of the state_dict get the prefix
+`_orig_mod.` (`model.compile()` compiles in place and keeps them), and the result cannot be saved: export instead. Offered
+where the module is scripted or traced in the same scope and its result is only called.
+
+Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/jit/_freeze.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Rule, Safety
+
+rule = Rule(
+    code="TS122",
+    symbols=("torch.jit.optimize_for_inference", "torch.jit._freeze.optimize_for_inference"),
+    message="`{symbol}` is deprecated since torch 2.11; use `torch.compile(model.eval())`",
+    since=(2, 3),
+    deprecated=(2, 11),
+    safety=Safety.UNSAFE,
+)

@@ -1,0 +1,26 @@
+"""`torch.jit.quantized` raises.
+
+Why: since torch 2.3 every class and function of it raises a RuntimeError, "... is no longer supported".
+
+    from torch.jit.quantized import QuantizedLinear
+    →
+    from torch.ao.nn.quantized.dynamic import Linear
+
+What to do: `torch.ao.nn.quantized.dynamic` has `Linear`, `LSTM` and `GRU`;
+`torch.ao.quantization.quantize_dynamic` puts them into a model.
+
+Source: torch 2.3 wheel: torch/jit/quantized.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Rule
+
+rule = Rule(
+    code="TS191",
+    symbols=("torch.jit.quantized.*",),
+    message="`{symbol}` raises since torch 2.3; use `torch.ao.nn.quantized.dynamic`",
+    since=(2, 0),
+    deprecated=(2, 2),
+    breaks=(2, 3),
+)

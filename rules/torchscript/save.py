@@ -1,0 +1,34 @@
+"""`torch.jit.save` is deprecated.
+
+Why: since torch 2.10 it warns "Please switch to `torch.export`".
+
+    torch.jit.save(traced, "m.pt", _extra_files={"a.txt": "1"})
+    →
+    torch.export.save(exported, "m.pt2", extra_files={"a.txt": "1"})
+
+Fix safety: unsafe, and offered with the export of what is saved (see `torchmigrate explain TS102`).
+- The two formats do not read each other: existing files must be made anew from the Python model. Where only the file is
+  left, `torch._export.converter.TS2EPConverter(torch.jit.load(p), example_args).convert()` converts it (private; torch
+  2.4 and newer).
+- C++, Java, LibTorch or Triton servers that read the `.pt` file need AOTInductor
+  (`torch._inductor.aoti_compile_and_package`) instead.
+- Names must end in `.pt2`; another suffix works, with a logged warning (torch 2.8 and newer).
+- `extra_files` holds str only (bytes raise), comes back as str (`torch.jit.load` gives bytes), and `torch.export.load`
+  fills in every file, not only those asked for.
+
+Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/export.html;
+torch 2.13 wheel: torch/export/__init__.py, torch/jit/_serialization.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Rule, Safety
+
+rule = Rule(
+    code="TS111",
+    symbols=("torch.jit.save", "torch.jit._serialization.save"),
+    message='`{symbol}` is deprecated since torch 2.10; export the module and use `torch.export.save(exported, "….pt2")`',
+    since=(2, 3),
+    deprecated=(2, 10),
+    safety=Safety.UNSAFE,
+)

@@ -1,0 +1,38 @@
+"""`ScriptModule` as a base class is deprecated.
+
+Why: TorchScript is deprecated since torch 2.10, and `script_method` warns. The class derives from `torch.nn.Module`, and
+its methods are plain; type comments and `__constants__` stay. Both change together:
+`script_method` in a plain module leaves a stub that cannot be called.
+
+    class Net(torch.jit.ScriptModule):
+        @torch.jit.script_method
+        def forward(self, x):
+    →
+    class Net(torch.nn.Module):
+        def forward(self, x):
+
+The state_dict keeps its keys.
+
+Fix safety: unsafe. `.save()`, `.define()`, `.graph` and `.code` of instances are gone (export them instead); code
+elsewhere may test `isinstance(m, torch.jit.ScriptModule)`; ints and containers behave as Python's do.
+
+Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Kind, Rule, Safety
+
+from .authoring import BASES
+
+from .authoring import BASES
+
+rule = Rule(
+    code="TS104",
+    symbols=BASES,
+    kinds=frozenset({Kind.BASE}),
+    message="`{symbol}` is the base of a TorchScript module, deprecated since torch 2.10; derive from `torch.nn.Module`",
+    since=(2, 0),
+    deprecated=(2, 10),
+    safety=Safety.UNSAFE,
+)

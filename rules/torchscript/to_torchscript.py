@@ -1,0 +1,47 @@
+"""`LightningModule.to_torchscript` scripts or traces the module.
+
+Why: it calls `torch.jit.script` or `torch.jit.trace`, deprecated since torch 2.10.
+
+    m.to_torchscript("m.pt", method="trace", example_inputs=x)
+    →
+    torch.export.save(torch.export.export(m.eval(), (x,)), "m.pt2")
+
+What to do: export the module by hand; sizes and control flow are limited as `torchmigrate explain TS102` says, and what
+`to_torchscript` does with the mode, the device and gradients becomes yours to do. Reported only in files that name
+Lightning; other classes may have a method of this name.
+
+Source: https://pytorch.org/blog/pytorch-2-10-release-blog/,
+https://lightning.ai/docs/pytorch/stable/common/lightning_module.html; torch 2.10 wheel: torch/jit/_script.py,
+torch/jit/_trace.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding
+from torchmigrate.rule import Rule
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
+
+rule = Rule(
+    code="TS115",
+    symbols=(".to_torchscript",),
+    message=(
+        "`to_torchscript` calls `torch.jit.script` or `torch.jit.trace`, deprecated since torch 2.10; export the module "
+        "with `torch.export.export`"
+    ),
+    deprecated=(2, 10),
+)
+
+_LIGHTNING = re.compile(rb"^\s*(?:import|from)\s+(?:pytorch_)?lightning\b", re.MULTILINE)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    if _LIGHTNING.search(ctx.source.text):
+        yield ctx.finding(use)

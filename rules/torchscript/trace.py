@@ -1,0 +1,45 @@
+"""`torch.jit.trace` is deprecated.
+
+Why: since torch 2.10 it warns "Please switch to `torch.compile` or `torch.export`".
+
+    traced = torch.jit.trace(model, x)
+    y = traced(x)
+    traced.save("m.pt")
+    →
+    traced = torch.export.export(model, (x,))
+    y = traced.module()(x)
+    torch.export.save(traced, "m.pt2")
+
+Fix safety: unsafe.
+- Export keeps the example's sizes: another size raises "Guard failed". Say what varies:
+  `dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)`, one entry per input, with an example size of at least 2. `Dim.AUTO`
+  never refuses, but may silently keep a size fixed.
+- Export refuses what a trace silently froze: `if` on a tensor's value, `.item()`, slices of data-dependent length. To
+  see it, run the export; the error names the line. Ways out: `torch.cond`, `torch.where`, `strict=True`, or
+  `torch.compile` without export.
+- A function is not accepted, only an `nn.Module`: wrap it in one whose forward calls it, or use `torch.compile`.
+- An ExportedProgram has no `.eval()`, `.to()`, `.save()`, `.graph_for()`; on `.module()`, `.eval()` and `.train()`
+  raise. Put the model in the right mode before the export.
+- Positional and keyword arguments must be given as in the example. Outputs keep their Python types: a named tuple stays
+  one, where a trace gives a plain tuple.
+- Existing `.pt` files, and C++ or Java code that reads them, do not follow: see `torchmigrate explain TS111`.
+
+Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/export.html;
+torch 2.10 wheel: torch/jit/_trace.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Rule, Safety
+
+rule = Rule(
+    code="TS102",
+    symbols=("torch.jit.trace", "torch.jit._trace.trace", "torch.jit._trace._trace_impl"),
+    message=(
+        "`{symbol}` is deprecated since torch 2.10; use `torch.export.export(module, (inputs,))`, which keeps the "
+        "example's sizes unless `dynamic_shapes` frees them, and call its `.module()`"
+    ),
+    since=(2, 3),
+    deprecated=(2, 10),
+    safety=Safety.UNSAFE,
+)

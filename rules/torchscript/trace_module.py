@@ -1,0 +1,36 @@
+"""`torch.jit.trace_module` is deprecated.
+
+Why: since torch 2.10 it warns (under the name `trace_method`): "Please switch to `torch.compile` or `torch.export`".
+An exported program has one entry; give each method a module of its own.
+
+    t = torch.jit.trace_module(m, {"forward": x, "encode": x})
+    →
+    class Encode(torch.nn.Module):
+        def __init__(self, m):
+            super().__init__()
+            self.m = m
+        def forward(self, x):
+            return self.m.encode(x)
+
+    forward = torch.export.export(m, (x,))
+    encode = torch.export.export(Encode(m), (x,))
+
+Fix safety: unsafe; where `forward` alone is traced, the call becomes an export as in `torchmigrate explain TS102`, with
+the same limits. Several methods are split by hand: callers that use one object get several programs, each with its own
+copy of the weights once saved.
+
+Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_trace.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Rule, Safety
+
+rule = Rule(
+    code="TS103",
+    symbols=("torch.jit.trace_module", "torch.jit._trace.trace_module"),
+    message="`{symbol}` is deprecated since torch 2.10; export each method through a module whose forward calls it",
+    since=(2, 3),
+    deprecated=(2, 10),
+    safety=Safety.UNSAFE,
+)

@@ -1,0 +1,186 @@
+"""Suppression comments: what they cover, and what is said about those that do nothing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from torchmigrate.findings import Finding, Span
+from torchmigrate.rule import Safety, Severity
+from torchmigrate.source import Source
+from torchmigrate.suppress import suppressions, without_directives
+from torchmigrate.verify import verify
+
+
+def everything(code: str) -> bool:
+    return True
+
+
+def found(source: Source) -> list[Finding]:
+    """A finding TS101 at every `hit`, and SC201 at every `other`."""
+    codes = {"hit": "TS101", "other": "SC201"}
+    return [
+        Finding(codes[match[1]], "", Severity.ERROR, source.path, Span(*match.span()))
+        for match in re.finditer(r"\b(hit|other)\b", source.text.decode())
+    ]
+
+
+def run(text: str) -> tuple[Source, list[Finding], int]:
+    source = Source.read("a.py", text.encode())
+    return source, *suppressions(source).apply(found(source), everything)
+
+
+def left(text: str) -> list[tuple[str, int]]:
+    """Codes and lines of what is left."""
+    source, findings, _ = run(text)
+    return [(f.code, source.line_of(f.span.start)) for f in findings if f.span]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hit  # torchmigrate: ignore\n",
+        "hit  # torchmigrate: ignore TS101",
+        "hit, other  # torchmigrate: ignore TS101, SC201\n",
+        "hit, other  # torchmigrate: ignore TS1,SC\n",
+        "hit  #torchmigrate:ignore TS101\nother  # torchmigrate: ignore SC  --  \n",
+        "hit  # torchmigrate: ignore TS101 -- it is right, and (here) too\n",
+        "hit  # noqa: X1  # torchmigrate: ignore TS101  # type: ignore\n",
+        "f(\n  hit,\n  x,  # torchmigrate: ignore\n)\n",
+        "f(\n  hit,\n  # torchmigrate: ignore\n)\n",
+        "f(\n  hit,\n)  # torchmigrate: ignore\n",
+        "x = '''\n''' + hit  # torchmigrate: ignore\n",
+        "# torchmigrate: ignore\nhit\n",
+        "# torchmigrate: ignore\n# why\n\nhit\n",
+        "def f():\n    # torchmigrate: ignore\n    hit\n",
+        "@hit  # torchmigrate: ignore\ndef f(): pass\n",
+        "@hit\n@g(x)\ndef f(\n    x: hit,\n):  # torchmigrate: ignore\n    pass\n",
+        "# torchmigrate: ignore\n@hit\ndef f(): pass\n",
+        "try: pass\nexcept hit:  # torchmigrate: ignore\n    pass\n",
+        "hit\n\nother  # torchmigrate: ignore-file\n",
+        "# torchmigrate: ignore-file TS, SC201 -- generated\nhit\nother\n",
+        "hit\r\r\n# torchmigrate: ignore-file\r",
+        "\fhit  # torchmigrate: ignore\f\n",
+    ],
+)
+def test_silenced(text: str) -> None:
+    assert left(text) == []
+
+
+def test_the_number_of_silenced_findings_is_told() -> None:
+    assert run("hit; other  # torchmigrate: ignore\nhit\n")[2] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("hit, other  # torchmigrate: ignore TS\n", [("SC201", 1)]),
+        ("hit  # torchmigrate: ignore\nhit\n", [("TS101", 2)]),
+        ("hit\n# torchmigrate: ignore TS1\nhit\n", [("TS101", 1)]),
+        ("if hit:  # torchmigrate: ignore\n    hit\nelse:\n    hit\n", [("TS101", 2), ("TS101", 4)]),
+        ("@hit  # torchmigrate: ignore\ndef f():\n    hit\n", [("TS101", 3)]),
+        ("hit, other  # torchmigrate: ignore-file TS\n", [("SC201", 1)]),
+    ],
+)
+def test_not_silenced(text: str, expected: list[tuple[str, int]]) -> None:
+    assert left(text) == expected
+
+
+def test_strings_are_no_comments() -> None:
+    assert left(
+        "hit, '# torchmigrate: ignore'\n'''\n# torchmigrate: ignore-file\n# torchmigrate: what?'''\n"
+    ) == [("TS101", 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "fixed"),
+    [
+        ("x  # torchmigrate: ignore\n", "x\n"),
+        ("x  # torchmigrate: ignore TS101 -- why\n", "x\n"),
+        ("hit  # torchmigrate: ignore TS101, SC201 -- why\n", "hit  # torchmigrate: ignore TS101 -- why\n"),
+        ("hit  # torchmigrate: ignore SC,TS1,XX,RM\n", "hit  # torchmigrate: ignore TS1, XX\n"),
+        ("x  # noqa  # torchmigrate: ignore\n", "x  # noqa\n"),
+        ("x  # torchmigrate: ignore TS1  # noqa\n", "x  # noqa\n"),
+        ("x  # a  # torchmigrate: ignore  # noqa\n", "x  # a  # noqa\n"),
+        ("if x:\r\n    # torchmigrate: ignore\r\n    y\r\n", "if x:\r\n    y\r\n"),
+        ("x\n# torchmigrate: ignore", "x\n"),
+        ("# torchmigrate: ignore-file SC\nhit  # torchmigrate: ignore\n", "hit  # torchmigrate: ignore\n"),
+        ("# é torchmigrate:\nx = 'é'  # é  # torchmigrate: ignore TS\n", "# é torchmigrate:\nx = 'é'  # é\n"),
+    ],
+)
+def test_a_comment_that_silences_nothing_is_reported_and_removed(text: str, fixed: str) -> None:
+    source, findings, _ = run(text)
+    assert [finding.code for finding in findings] == ["XX001"]
+    fix = findings[0].fix
+    assert fix is not None
+    assert fix.safety is Safety.SAFE
+    after = Source.read("a.py", source.replaced(fix.edits))
+    assert after.text.decode() == fixed
+    verify(source, after, fix.edits)
+    assert all(finding.code != "XX001" for finding in run(fixed)[1])
+
+
+def test_a_comment_is_removed_inside_its_notebook_cell() -> None:
+    data = b'{"cells": [{"cell_type": "code", "source": ["x\\n", "# torchmigrate: ignore"]},' + (
+        b' {"cell_type": "code", "source": ["y"]}]}'
+    )
+    source = Source.read("a.ipynb", data)
+    findings, _ = suppressions(source).apply([], everything)
+    assert findings[0].fix is not None
+    assert source.replaced(findings[0].fix.edits) == data.replace(b', "# torchmigrate: ignore"', b"")
+    assert findings[0].location is not None
+    assert findings[0].location.cell == 1
+
+
+def test_nobody_calls_unused_what_was_not_looked_for() -> None:
+    source = Source.read("a.py", b"x  # torchmigrate: ignore TS101, SC201\ny  # torchmigrate: ignore\n")
+    findings, _ = suppressions(source).apply([], lambda code: code in ("SC201", "XX001"))
+    assert [finding.message for finding in findings] == ["nothing to silence here for `SC201`"]
+    assert suppressions(source).apply([], lambda code: code != "XX001") == ([], 0)
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# torchmigrate: ignore[TS101]",
+        "# torchmigrate: ignore ts101",
+        "# torchmigrate: ignore TS101,",
+        "# torchmigrate: ignore: TS101",
+        "# torchmigrate: ignore TS101 because",
+        "# torchmigrate: ignored",
+        "# torchmigrate: ignore_file",
+        "# torchmigrate: noqa",
+        "# torchmigrate:",
+    ],
+)
+def test_a_comment_that_is_not_understood_is_reported_and_silences_nothing(comment: str) -> None:
+    source, findings, suppressed = run(f"hit  {comment}  # noqa\n")
+    assert [finding.code for finding in findings] == ["TS101", "XX002"]
+    assert suppressed == 0
+    assert findings[1].span is not None
+    assert source.segment(findings[1].span) == comment
+    assert findings[1].fix is None
+
+
+def test_findings_about_comments_can_be_switched_off_for_a_file() -> None:
+    assert left("# torchmigrate: ignore-file XX\nx  # torchmigrate: ignore\ny  # torchmigrate: what\n") == []
+
+
+def test_text_without_the_mark_is_not_tokenized(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchmigrate.suppress._scan", lambda source: pytest.fail("tokenized"))
+    assert left("hit  # noqa\n") == [("TS101", 1)]
+
+
+@pytest.mark.parametrize(
+    ("comment", "rest"),
+    [
+        ("# torchmigrate: ignore", ""),
+        ("# a  # torchmigrate: ignore TS -- x", "# a"),
+        ("# torchmigrate: ignore  # a", "# a"),
+        ("# a  # torchmigrate: ignore  # b", "# a  # b"),
+        ("# a", "# a"),
+    ],
+)
+def test_without_directives(comment: str, rest: str) -> None:
+    assert without_directives(comment) == rest
