@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-LAZY: dict[str, str] = {}
+LAZY: dict[str, str] = {"probe": "torchmigrate.probe.command:probe"}
 """Commands that live in modules of their own: name → ``module:attribute``, imported when called."""
 
 
