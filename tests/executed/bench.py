@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,10 +23,15 @@ from datetime import timedelta
 from typing import Any, Literal
 
 import torch
-import torch.distributed as dist
-import torch.distributed.distributed_c10d as c10d
+import torch.distributed
 from communicator import Channels, Communicators, Operation, Transfer, Wait
-from torch.testing._internal.distributed.multi_threaded_pg import WorldData
+from torch.testing._internal.distributed.multi_threaded_pg import WorldData as _WorldData
+
+# The bench lives on what torch keeps private, and its stubs leave out.
+dist: Any = torch.distributed
+c10d: Any = torch.distributed.distributed_c10d
+bindings: Any = torch._C._distributed_c10d
+WorldData: Any = _WorldData
 
 _BACKENDS = {
     "gloo": Channels.DIRECTION,
@@ -125,48 +131,47 @@ class _Bench:
 
     def run(self) -> Outcome:
         with _patched(self):
-            for rank in self.ranks:
-                self._give_turn(rank, start=True)
-            while ready := [rank for rank in self.ranks if rank.ready]:
-                for rank in ready:
+            try:
+                for rank in self.ranks:
                     self._give_turn(rank)
-            stuck = [rank for rank in self.ranks if not rank.finished]
-            self.outcome.deadlock = [self.communicators.wait(rank.waits_for) for rank in stuck if rank.waits_for]
-            self._stop()
-        for rank in self.ranks:
-            if rank.error is not None:
-                raise rank.error
+                while ready := [rank for rank in self.ranks if rank.ready]:
+                    for rank in ready:
+                        self._give_turn(rank)
+                stuck = [rank.waits_for for rank in self.ranks if not rank.finished and rank.waits_for]
+                self.outcome.deadlock = [self.communicators.wait(operation) for operation in stuck]
+            finally:
+                self._stop()
         return self.outcome
 
-    def _give_turn(self, rank: _Rank, start: bool = False) -> None:
-        """Let one rank run until it waits or ends."""
+    def _give_turn(self, rank: _Rank) -> None:
+        """Let one rank run until it waits or ends, and then every operation that can."""
+        self._resume(rank)
+        self.back.acquire()
+        if rank.error is not None:
+            raise rank.error
+        self.communicators.progress()
+
+    def _resume(self, rank: _Rank) -> None:
         self.current = rank
         c10d._world = rank.world
         os.environ.update(rank.environment)
-        if start:
+        if rank.thread.ident is None:
             rank.thread.start()
         else:
             rank.turn.release()
-        self.back.acquire()
-        if rank.error is not None:
-            self._stop()
-            raise rank.error
-        self.communicators.progress()
 
     def _stop(self) -> None:
         """End the threads of the ranks that still wait."""
         self.stopped = True
         for rank in self.ranks:
             if rank.thread.is_alive():
-                self.current = rank
-                c10d._world = rank.world
-                rank.turn.release()
+                self._resume(rank)
                 rank.thread.join()
 
     def _main(self) -> None:
         """The body of a rank's thread."""
         rank = self.current
-        torch._C._distributed_c10d._set_thread_isolation_mode(True)
+        bindings._set_thread_isolation_mode(True)
         try:
             self.outcome.results[rank.rank] = self.program()
         except _Stop:
@@ -180,6 +185,8 @@ class _Bench:
     def issue(self, operation: Operation) -> _Request:
         """Queue an operation of the current rank."""
         rank = self.current
+        if self.stopped:
+            raise _Stop
         rank.in_flight = [other for other in rank.in_flight if not other.waited]
         for other in rank.in_flight:
             if other.group == operation.group and self._serialises(other, operation):
@@ -188,7 +195,6 @@ class _Bench:
                 )
         rank.in_flight.append(operation)
         self.communicators.issue(operation)
-        self.communicators.progress()
         return _Request(self, operation)
 
     @staticmethod
@@ -214,7 +220,7 @@ class _Bench:
         return _BACKENDS.get(by_device.get("cuda", backend), self.channels)
 
 
-class _Request(dist.Work):
+class _Request(dist.Work):  # type: ignore[misc]
     """What isend, irecv and asynchronous collectives return."""
 
     def __init__(self, bench: _Bench, operation: Operation) -> None:
@@ -230,7 +236,7 @@ class _Request(dist.Work):
         return self._operation.done
 
 
-class _Group(dist.ProcessGroup):
+class _Group(dist.ProcessGroup):  # type: ignore[misc]
     """The process group of one rank: turns calls into operations."""
 
     def __init__(self, bench: _Bench, name: str, backend: str, rank: int, members: Sequence[int]) -> None:
@@ -245,6 +251,13 @@ class _Group(dist.ProcessGroup):
     def group_name(self) -> str:
         return self._name
 
+    @property
+    def _device_types(self) -> list[torch.device]:
+        return [torch.device("cpu")]
+
+    def shutdown(self) -> None:
+        """Nothing is held."""
+
     def send(self, tensors: list[torch.Tensor], peer: int, tag: int = 0) -> _Request | None:
         content = tensors[0].detach().clone()
         sender = self._members[self.rank()]
@@ -255,7 +268,9 @@ class _Group(dist.ProcessGroup):
             if not torch.equal(content, tensors[0]):
                 self._bench.outcome.races.append(f"rank {sender} changed a tensor before it was received")
             if target.shape.numel() != content.shape.numel():
-                raise RuntimeError(f"sent {tuple(content.shape)}, but the receive expects {tuple(target.shape)}")
+                raise RuntimeError(
+                    f"sent {tuple(content.shape)}, but the receive expects {tuple(target.shape)}"
+                )
             with torch.no_grad():
                 target.copy_(content.view_as(target))
 
@@ -302,7 +317,11 @@ class _Group(dist.ProcessGroup):
         return self._collective(f"broadcast from {opts.rootRank}", tensors[0].detach(), combine)
 
     def allreduce(self, tensors: list[torch.Tensor], opts: Any) -> _Request:
-        reduce = {dist.ReduceOp.SUM: torch.sum, dist.ReduceOp.MAX: torch.amax, dist.ReduceOp.MIN: torch.amin}
+        reduce: dict[Any, Any] = {
+            dist.ReduceOp.SUM: torch.sum,
+            dist.ReduceOp.MAX: torch.amax,
+            dist.ReduceOp.MIN: torch.amin,
+        }
 
         def combine(parts: list[torch.Tensor]) -> None:
             total = reduce[opts.reduceOp.op](torch.stack(parts), dim=0)
@@ -311,7 +330,9 @@ class _Group(dist.ProcessGroup):
 
         return self._collective("all_reduce", tensors[0].detach(), combine)
 
-    def allgather(self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None) -> _Request:
+    def allgather(
+        self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None
+    ) -> _Request:
         def combine(parts: list[tuple[list[torch.Tensor], torch.Tensor]]) -> None:
             for gathered, _ in parts:
                 for output, (_, source) in zip(gathered, parts, strict=True):
@@ -340,14 +361,15 @@ def _patched(bench: _Bench) -> Iterator[None]:
         c10d._register_pg_in_world(group, backend, store, name, backend, add_to_default_tag=True)
         return group, store
 
-    def batch_isend_irecv(operations: list[dist.P2POp]) -> list[Any]:
+    def batch_isend_irecv(operations: list[Any]) -> list[Any]:
         c10d._check_p2p_op_list(operations)
         group = operations[0].group or dist.group.WORLD
         with c10d._coalescing_manager(group, operations[0].tensor.device, async_ops=True) as manager:
             for operation in operations:
                 peer = {"group_dst" if operation.op is dist.isend else "group_src": operation.group_peer}
                 operation.op(operation.tensor, group=operation.group, tag=operation.tag, **peer)
-        return manager.works
+        works: list[Any] = manager.works
+        return works
 
     replaced = [
         (c10d, "_new_process_group_helper", new_group_helper),
@@ -356,10 +378,12 @@ def _patched(bench: _Bench) -> Iterator[None]:
     ]
     world, hook, environment = c10d._world, sys.excepthook, dict(os.environ)
     kept = [(module, name, getattr(module, name)) for module, name, _ in replaced]
-    for module, name, value in replaced:
-        setattr(module, name, value)
     try:
-        yield
+        for module, name, value in replaced:
+            setattr(module, name, value)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Attempted to get default timeout for nccl backend")
+            yield
     finally:
         for module, name, value in kept:
             setattr(module, name, value)

@@ -60,7 +60,9 @@ class Operation:
     batched: bool = False
     collective: str = ""  # its name, empty for transfers
     payload: object = None
-    combine: Callable[[list[Operation]], None] | None = None  # of a collective: called once with every rank's part
+    combine: Callable[[list[Operation]], None] | None = (
+        None  # of a collective: called once with every rank's part
+    )
     channels: Channels = Channels.GROUP
     done: bool = False
     waited: bool = False  # its issuer has waited for it
@@ -112,15 +114,14 @@ class Communicators:
         self._queues: dict[tuple[str, Hashable], dict[int, deque[Operation]]] = {}
 
     def issue(self, operation: Operation) -> None:
-        """Queue an operation at its rank. Raises RuntimeError when ranks disagree on who is in the group."""
-        queues = self._queue_of(operation)
-        for other in queues.values():
-            if other and list(other[0].members) != list(operation.members):
-                raise RuntimeError(f"ranks disagree on the members of group {operation.group}")
-        queues.setdefault(operation.rank, deque()).append(operation)
+        """Queue an operation at its rank."""
+        self._queue_of(operation).setdefault(operation.rank, deque()).append(operation)
 
     def progress(self) -> None:
-        """Run everything that can run; afterwards nothing more can happen before another `issue`."""
+        """Run everything that can run; afterwards nothing more can happen before another `issue`.
+
+        Raises RuntimeError where ranks disagree on the members of a group, or on the collective they run.
+        """
         moved = True
         while moved:
             moved = False
@@ -153,31 +154,38 @@ class Communicators:
     def _at(self, collective: Operation) -> set[int]:
         """The ranks of the group at which a collective of this name is running."""
         queues = self._queue_of(collective)
-        return {rank for rank, queue in queues.items() if queue and queue[0].collective == collective.collective}
+        return {
+            rank for rank, queue in queues.items() if queue and queue[0].collective == collective.collective
+        }
 
 
 def _run(heads: dict[int, Operation]) -> bool:
     """Let the operations at the heads of one channel, by rank, act on each other; True if anything happened."""
+    if len({tuple(head.members) for head in heads.values()}) > 1:
+        raise RuntimeError(f"ranks disagree on the members of group {next(iter(heads.values())).group}")
     moved = False
     for head in heads.values():
         for transfer in head.transfers:
             if transfer.kind == "send" and not transfer.done and _send(head, transfer, heads):
                 moved = True
-        if head.transfers and not head.done and all(transfer.done for transfer in head.transfers):
-            head.done = moved = True
     for head in heads.values():
-        if head.transfers and not head.done and all(transfer.done for transfer in head.transfers):
-            head.done = moved = True
-    parts = [heads[rank] for rank in sorted(heads)]
-    if parts and len(parts) == len(parts[0].members) and all(part.collective for part in parts):
-        names = {part.collective for part in parts}
-        if len(names) > 1:
-            raise RuntimeError(f"ranks run different collectives on group {parts[0].group}: {sorted(names)}")
-        if not parts[0].done and parts[0].combine is not None:
-            parts[0].combine(parts)
-            for part in parts:
-                part.done = moved = True
-    return moved
+        if head.transfers and all(transfer.done for transfer in head.transfers):
+            head.done = True
+    return _collect([heads[rank] for rank in sorted(heads)]) or moved
+
+
+def _collect(parts: list[Operation]) -> bool:
+    """Complete a collective that is running at every rank of its group."""
+    if not parts or len(parts) < len(parts[0].members) or not all(part.collective for part in parts):
+        return False
+    names = {part.collective for part in parts}
+    if len(names) > 1:
+        raise RuntimeError(f"ranks run different collectives on group {parts[0].group}: {sorted(names)}")
+    if parts[0].combine is not None:
+        parts[0].combine(parts)
+    for part in parts:
+        part.done = True
+    return True
 
 
 def _send(head: Operation, send: Transfer, heads: dict[int, Operation]) -> bool:

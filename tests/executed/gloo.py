@@ -10,12 +10,15 @@ import traceback
 from collections.abc import Callable
 from datetime import timedelta
 from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
-import torch.distributed.distributed_c10d as c10d
+import torch.distributed
+
+dist: Any = torch.distributed  # its stubs leave out the stores
+c10d: Any = torch.distributed.distributed_c10d
 
 _TIMEOUT = timedelta(seconds=60)
 
@@ -28,11 +31,14 @@ def run(program: Callable[[], Any], ranks: int) -> list[Any]:
     RuntimeError with the traceback of a rank that failed.
     """
     context = multiprocessing.get_context("fork")
+    end = context.Barrier(ranks)
     with tempfile.TemporaryDirectory() as folder:
         connections, processes = [], []
         for rank in range(ranks):
             here, there = context.Pipe(duplex=False)
-            process = context.Process(target=_child, args=(program, rank, ranks, Path(folder) / "store", there))
+            process = context.Process(
+                target=_child, args=(program, rank, ranks, Path(folder) / "store", there, end)
+            )
             process.start()
             there.close()
             connections.append(here)
@@ -40,13 +46,14 @@ def run(program: Callable[[], Any], ranks: int) -> list[Any]:
         answers = [pickle.loads(connection.recv_bytes()) for connection in connections]
         for process in processes:
             process.join()
-    for failed, answer in answers:
-        if failed:
-            raise RuntimeError(answer)
+    if failures := [answer for failed, answer in answers if failed]:
+        raise RuntimeError("\n".join(failures))
     return [answer for _, answer in answers]
 
 
-def _child(program: Callable[[], Any], rank: int, size: int, store: Path, answers: Connection) -> None:
+def _child(
+    program: Callable[[], Any], rank: int, size: int, store: Path, answers: Connection, end: Barrier
+) -> None:
     torch.set_num_threads(1)
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(size))
     initialise, new_group = c10d.init_process_group, c10d.new_group
@@ -62,8 +69,11 @@ def _child(program: Callable[[], Any], rank: int, size: int, store: Path, answer
         module.init_process_group = init_process_group
         module.new_group = new_gloo_group
     try:
-        answers.send_bytes(pickle.dumps((False, program())))
+        answer = program()
+        end.wait()  # a rank that leaves early breaks the connections of the others
+        answers.send_bytes(pickle.dumps((False, answer)))
     except BaseException:
+        end.abort()
         answers.send_bytes(pickle.dumps((True, traceback.format_exc())))
     finally:
         answers.close()
