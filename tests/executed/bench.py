@@ -354,7 +354,7 @@ def _patched(bench: _Bench) -> Iterator[None]:
     ) -> tuple[Any, Any]:
         default = bench.current.world.default_pg
         if isinstance(default, _Group) and _splits(bench, default, backend):
-            default._collective(f"split {name}", None, lambda _: None).wait()
+            default._collective("split", None, lambda _: None).wait()
         if rank is None:
             return dist.GroupMember.NON_GROUP_MEMBER, None
         group = _Group(bench, name, backend, rank, members or range(size))

@@ -111,7 +111,7 @@ class Communicators:
     """The channels of all groups, and the operations queued on them."""
 
     def __init__(self) -> None:
-        self._queues: dict[tuple[str, Hashable], dict[int, deque[Operation]]] = {}
+        self._queues: dict[Hashable, dict[int, deque[Operation]]] = {}
 
     def issue(self, operation: Operation) -> None:
         """Queue an operation at its rank."""
@@ -120,7 +120,7 @@ class Communicators:
     def progress(self) -> None:
         """Run everything that can run; afterwards nothing more can happen before another `issue`.
 
-        Raises RuntimeError where ranks disagree on the members of a group, or on the collective they run.
+        Raises RuntimeError where the ranks of a group run different collectives.
         """
         moved = True
         while moved:
@@ -149,7 +149,9 @@ class Communicators:
         )
 
     def _queue_of(self, operation: Operation) -> dict[int, deque[Operation]]:
-        return self._queues.setdefault((operation.group, operation.channel(operation.channels)), {})
+        # Ranks that each make a group of their own give all of them the same name.
+        group = (operation.group, tuple(operation.members))
+        return self._queues.setdefault((group, operation.channel(operation.channels)), {})
 
     def _at(self, collective: Operation) -> set[int]:
         """The ranks of the group at which a collective of this name is running."""
@@ -161,8 +163,6 @@ class Communicators:
 
 def _run(heads: dict[int, Operation]) -> bool:
     """Let the operations at the heads of one channel, by rank, act on each other; True if anything happened."""
-    if len({tuple(head.members) for head in heads.values()}) > 1:
-        raise RuntimeError(f"ranks disagree on the members of group {next(iter(heads.values())).group}")
     moved = False
     for head in heads.values():
         for transfer in head.transfers:

@@ -258,7 +258,7 @@ def test_a_new_group_is_split_from_the_default_group_by_every_rank() -> None:
             dist.new_group([0])
 
     deadlock = run(program(body), 2).deadlock
-    assert [str(wait) for wait in deadlock] == ["rank 0 waits for split 1 on group 0; it needs rank 1"]
+    assert [str(wait) for wait in deadlock] == ["rank 0 waits for split on group 0; it needs rank 1"]
     assert run(program(body), 2, Channels.PAIR).verdict == "completes"
 
 

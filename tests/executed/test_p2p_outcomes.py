@@ -28,6 +28,7 @@ OUTCOMES = {
     "exchange_ordered_async": (4, "serialised", "completes"),
     "gather_by_receives": (4, "serialised", "completes"),
     "halo": (4, "hangs", "hangs"),
+    "halo_at_boundaries": (4, "serialised", "completes"),
     "halo_batched": (4, "completes", "completes"),
     "halo_shift": (4, "hangs", "completes"),
     "halo_shift_open": (4, "serialised", "completes"),
@@ -47,6 +48,7 @@ OUTCOMES = {
     "subgroup_lazy_of_members": (4, "completes", "completes"),
     "subgroup_local_synchronization": (4, "hangs", "completes"),
     "subgroup_of_members": (4, "hangs", "completes"),
+    "subgroup_of_ones_own": (4, "completes", "completes"),
     "subgroups_of_all": (4, "completes", "completes"),
     "wait_each": (4, "completes", "completes"),
 }
