@@ -215,9 +215,8 @@ class _Bench:
         rank.waits_for = None
 
     def channels_of(self, backend: str) -> Channels:
-        """What a backend's groups have for channels; of several backends, that of the accelerator counts."""
-        by_device = dict(part.split(":") for part in backend.split(",") if ":" in part)
-        return _BACKENDS.get(by_device.get("cuda", backend), self.channels)
+        """What a backend's groups have for channels."""
+        return _BACKENDS.get(_accelerator_backend(backend), self.channels)
 
 
 class _Request(dist.Work):  # type: ignore[misc]
@@ -392,10 +391,17 @@ def _patched(bench: _Bench) -> Iterator[None]:
         os.environ.update(environment)
 
 
+def _accelerator_backend(backend: str) -> str:
+    """The half of "cpu:gloo,cuda:nccl" that counts here, or the backend itself."""
+    by_device = dict(part.split(":") for part in backend.split(",") if ":" in part)
+    return by_device.get("cuda", backend)
+
+
 def _splits(bench: _Bench, default: _Group, backend: str) -> bool:
     """Whether a new group is split from the default group, as nccl does in torch 2.15.
 
     Source: `_get_split_source` in torch/distributed/distributed_c10d.py, torch 2.15.0: the default group is bound to
     a device, and the backend's name is that of the default group.
     """
-    return bench.channels_of(backend) is Channels.GROUP and backend == default._backend
+    same = _accelerator_backend(backend) == _accelerator_backend(default._backend)
+    return same and bench.channels_of(backend) is Channels.GROUP

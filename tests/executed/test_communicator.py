@@ -262,6 +262,17 @@ def test_a_new_group_is_split_from_the_default_group_by_every_rank() -> None:
     assert run(program(body), 2, Channels.PAIR).verdict == "completes"
 
 
+def test_of_several_backends_the_accelerators_counts() -> None:
+    def main(backend: str | None) -> None:
+        dist.init_process_group("cpu:gloo,cuda:nccl")
+        if dist.get_rank() == 0:
+            dist.new_group([0], backend=backend)
+
+    assert run(lambda: main(None), 2).verdict == "hangs"
+    assert run(lambda: main("nccl"), 2).verdict == "hangs"
+    assert run(lambda: main("gloo"), 2).verdict == "completes"
+
+
 @pytest.mark.parametrize("backend", ["gloo", "nccl-lazy"])
 def test_a_group_of_another_backend_is_not_split(backend: str) -> None:
     def body(rank: int, size: int) -> None:

@@ -39,6 +39,7 @@ OUTCOMES = {
     "receive_across_collective": (4, "hangs", "completes"),
     "ring": (4, "hangs", "completes"),
     "ring_batched": (4, "completes", "completes"),
+    "ring_blocking_receive": (4, "hangs", "completes"),
     "ring_nccl_lazy": (4, "completes", "completes"),
     "ring_receive_first": (4, "hangs", "completes"),
     "ring_steps": (4, "hangs", "completes"),
