@@ -59,7 +59,8 @@ class Outcome:
     """What became of a program.
 
     results: by rank, what it returned; None where it did not return.
-    deadlock: who waits for what, empty when every rank returned.
+    deadlock: who waits for what; also for a rank that returned without waiting, since whatever uses the device
+        afterwards waits. Empty when every operation ran.
     serialised: what would have overlapped with a communicator per pair of ranks.
     races: sends whose tensor was changed before they had been received.
     """
@@ -113,6 +114,13 @@ class _Rank:
     def ready(self) -> bool:
         return not self.finished and (self.waits_for is None or self.waits_for.done)
 
+    @property
+    def stuck(self) -> Operation | None:
+        """When no rank is ready: what this one waits for, or issued and never waited for, that cannot run."""
+        if not self.finished:
+            return self.waits_for
+        return next((operation for operation in self.in_flight if not operation.done), None)
+
 
 class _Bench:
     """One run of a program."""
@@ -137,7 +145,7 @@ class _Bench:
                 while ready := [rank for rank in self.ranks if rank.ready]:
                     for rank in ready:
                         self._give_turn(rank)
-                stuck = [rank.waits_for for rank in self.ranks if not rank.finished and rank.waits_for]
+                stuck = [operation for rank in self.ranks if (operation := rank.stuck)]
                 self.outcome.deadlock = [self.communicators.wait(operation) for operation in stuck]
             finally:
                 self._stop()
@@ -232,6 +240,7 @@ class _Request(dist.Work):  # type: ignore[misc]
         return True
 
     def is_completed(self) -> bool:
+        """Does not give up the turn, so a rank that asks until the answer is yes never ends."""
         return self._operation.done
 
 

@@ -89,6 +89,18 @@ def test_a_receive_that_nobody_sends_to_hangs_after_the_others_have_finished() -
     assert outcome.results == [None, 1, 2]
 
 
+def test_not_waiting_for_an_operation_does_not_make_it_run() -> None:
+    def body(rank: int, size: int) -> int:
+        isend(number(), (rank + 1) % size)
+        irecv(number(), (rank - 1) % size)
+        return rank
+
+    outcome = run(program(body), 3)
+    assert outcome.verdict == "hangs"
+    assert outcome.results == [0, 1, 2]
+    assert run(program(body), 3, Channels.PAIR).verdict == "completes"
+
+
 @pytest.mark.parametrize("channels", Channels)
 @pytest.mark.parametrize("receive_first", [True, False])
 def test_the_order_of_sends_against_receives_in_a_batch_is_free(
