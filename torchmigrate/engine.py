@@ -73,7 +73,7 @@ class Engine:
 
     def concerns(self, data: bytes) -> bool:
         """Gate 1: whether a file with this content has to be looked at."""
-        return self.watch.passes(data) or _MARK in data
+        return self.watch.gate.passes(data) or _MARK in data
 
     def scan(self, path: str, data: bytes, project: Project, links: Links | None = None) -> Scan:
         """Checks one file that passed gate 1. Never raises for what the file holds."""
@@ -87,7 +87,9 @@ class Engine:
         except RecursionError:
             return Scan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
         mentions = tuple(Mention(use.symbol, use.kind, path, use.node.lineno) for use in uses.found)
-        return Scan(result, uses.exports, frozenset(uses.unlinked), mentions, asked)
+        scan = Scan(result, uses.exports, frozenset(uses.unlinked), mentions, asked)
+        uses.scopes.release()
+        return scan
 
     def fix(
         self,

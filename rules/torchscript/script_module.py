@@ -25,8 +25,6 @@ from torchmigrate.rule import Kind, Rule, Safety
 
 from .authoring import BASES
 
-from .authoring import BASES
-
 rule = Rule(
     code="TS104",
     symbols=BASES,
