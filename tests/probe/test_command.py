@@ -30,7 +30,7 @@ def facts(name: str) -> str:
 @pytest.mark.parametrize("style", FORMATS)
 @pytest.mark.parametrize(("name", "status"), [("20-h200", 0), ("28-p100", 1)])
 def test_recorded_facts_are_judged_in_every_format(style: str, name: str, status: int) -> None:
-    done = run("--facts", facts(name), "--target-version", "2.15", "--format", style)
+    done = run("--facts", facts(name), "--target-version", "2.15", "--output-format", style)
     assert done.returncode == status, done.stderr
     assert "Traceback" not in done.stderr
     code = "RT032" if status == 0 else "RT022"
@@ -39,9 +39,9 @@ def test_recorded_facts_are_judged_in_every_format(style: str, name: str, status
 
 
 def test_sarif_and_json_hold_a_finding_without_a_file() -> None:
-    sarif = json.loads(run("--facts", facts("28-p100"), "--format", "sarif").stdout)
+    sarif = json.loads(run("--facts", facts("28-p100"), "--output-format", "sarif").stdout)
     assert [result["ruleId"] for result in sarif["runs"][0]["results"]] == ["RT022"]
-    assert "RT022" in run("--facts", facts("28-p100"), "--format", "json").stdout
+    assert "RT022" in run("--facts", facts("28-p100"), "--output-format", "json").stdout
 
 
 def test_plain_text_has_no_escapes_and_names_both_installers() -> None:
@@ -137,7 +137,16 @@ def test_exit_zero() -> None:
 
 def test_check_with_probe_appends_the_verdict(tmp_path: Path) -> None:
     (tmp_path / "clean.py").write_text("x = 1\n")
-    command = [sys.executable, "-m", "torchmigrate", "check", "--with-probe", "--format", "concise", "."]
+    command = [
+        sys.executable,
+        "-m",
+        "torchmigrate",
+        "check",
+        "--with-probe",
+        "--output-format",
+        "concise",
+        ".",
+    ]
     environment: dict[str, Any] = {**os.environ, "VIRTUAL_ENV": sys.prefix}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
     assert "RT" in done.stdout, done.stderr

@@ -5,10 +5,12 @@ Exit status: 0 everything fits, 1 something does not, 2 wrong usage, or facts th
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +49,7 @@ FORMATS = ("text", "full", "concise", "json", "github", "sarif")
     help="Seconds that importing torch may take.",
 )
 @click.option(
-    "--format", "style", type=click.Choice(FORMATS), default="text", help="How to print the verdict."
+    "--output-format", "style", type=click.Choice(FORMATS), default="text", help="How to print the verdict."
 )
 @click.option(
     "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
@@ -66,12 +68,32 @@ def probe(**given: Any) -> int:
     return options.one(facts)
 
 
-def findings(target: str | None, environ: dict[str, str], folder: Path) -> list[Finding]:
-    """The verdict on this machine and the interpreter of ``folder``, for `torchmigrate check --with-probe`."""
-    python = collect.find_python(None, environ, folder)
+def result(settings: Settings) -> FileResult:
+    """The verdict on this machine and the interpreter of this folder, for `torchmigrate check --with-probe`."""
+    python = collect.find_python(None, os.environ, Path.cwd())
     if python is None:
         raise Failure("no Python interpreter was found to probe")
-    return list(judge(collect.collect(python, environ), target).findings)
+    verdict = judge(collect.collect(python, os.environ), _target(settings))
+    return FileResult("", findings=tuple(_kept(verdict.findings, settings)))
+
+
+def showing(settings: Settings) -> Settings:
+    """The settings with which a report lists the verdict itself: it is information where all is well."""
+    return dataclasses.replace(settings, show=(*settings.show, "RT032"))
+
+
+def _target(settings: Settings) -> str:
+    version = versions.render(settings.target_version)
+    if version not in matrix.versions():
+        known = f"{matrix.versions()[0]} to {matrix.versions()[-1]}"
+        raise Failure(f"torch {version} is not in the tables, which know {known}")
+    return version
+
+
+def _kept(found: Iterable[Finding], settings: Settings) -> list[Finding]:
+    """The findings that the settings do not ignore; what they select is about the code."""
+    ignoring = Settings(ignore=settings.ignore)
+    return [finding for finding in found if ignoring.selects(finding.code, "probe", True)]
 
 
 class Options:
@@ -93,10 +115,7 @@ class Options:
         self._color: str = given["color"]
         self._check()
         self.settings = _settings(given["target_version"])
-        self.target = versions.render(self.settings.target_version)
-        if self.target not in matrix.versions():
-            known = f"{matrix.versions()[0]} to {matrix.versions()[-1]}"
-            raise Failure(f"torch {self.target} is not in the tables, which know {known}")
+        self.target = _target(self.settings)
 
     def _check(self) -> None:
         sources = [name for name in ("facts", "merge", "ray") if getattr(self, name)]
@@ -127,7 +146,7 @@ class Options:
         verdict = judge(facts, self.target)
         ran = stages.smoke(self._interpreter(), facts, os.environ) if self.smoke else []
         found = [*verdict.findings, *stages.findings(ran, verdict.findings)]
-        shown = self._kept(found)
+        shown = _kept(found, self.settings)
         if self.style != "text":
             return self._report(shown)
         colored = self._colored()
@@ -154,7 +173,7 @@ class Options:
         if self.as_json:
             return self.print_facts([to_json(facts) for _, facts in machines])
         groups = fleet.group(machines, self.target)
-        found = self._kept(fleet.findings(groups))
+        found = _kept(fleet.findings(groups), self.settings)
         if self.style != "text":
             return self._report(found)
         table = fleet.table(groups)
@@ -178,11 +197,6 @@ class Options:
             return fleet.read(path)
         except FactsError as error:
             raise Failure(str(error)) from None
-
-    def _kept(self, found: list[Finding]) -> list[Finding]:
-        """The findings that the settings do not ignore; what they select is about the code."""
-        ignoring = Settings(ignore=self.settings.ignore)
-        return [finding for finding in found if ignoring.selects(finding.code, "probe", True)]
 
     def _report(self, found: list[Finding]) -> int:
         import io

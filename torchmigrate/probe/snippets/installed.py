@@ -17,7 +17,7 @@ import sysconfig
 from typing import Dict, List, Optional, Set, Tuple
 
 CONCERNS_TORCH = re.compile(
-    r"(torch|nvidia-|triton|pytorch-triton|functorch|cuda-(toolkit|bindings|pathfinder)$)"
+    r"(torch(?!migrate$)|nvidia-(?!ml-py$)|triton|pytorch-triton|functorch|cuda-(toolkit|bindings|pathfinder)$)"
 )
 NOT_EXTENSIONS = re.compile(r"(torch$|nvidia-|triton|pytorch-triton)")
 ARCHITECTURES = re.compile(rb"\0((?:(?:sm|compute)_\d+[af]?)(?: (?:sm|compute)_\d+[af]?)*)\0")
