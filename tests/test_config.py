@@ -294,3 +294,9 @@ class TestSchema:
 
 def test_the_default_target_is_the_newest_version() -> None:
     assert Settings().target_version == versions.NEWEST
+
+
+def test_the_documentation_has_a_row_for_every_setting() -> None:
+    rows = config.markdown().splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == [config.key(one.name) for one in config.fields()]
+    assert all(row.count("|") == 5 for row in rows)

@@ -230,4 +230,4 @@ def test_uses_come_in_order_of_position() -> None:
     ],
 )
 def test_the_gate(text: bytes, passes: bool) -> None:
-    assert WATCH.passes(text) is passes
+    assert WATCH.gate.passes(text) is passes

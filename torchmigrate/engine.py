@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from torchmigrate import edits, imports, verify
+from torchmigrate import edits, imports
 from torchmigrate.context import Context, Options
+from torchmigrate.edits import VerifyError
 from torchmigrate.findings import Edit, FileError, FileResult, Finding, Span
 from torchmigrate.names import Links
 from torchmigrate.project import Mention, Project
@@ -73,7 +74,7 @@ class Engine:
 
     def concerns(self, data: bytes) -> bool:
         """Gate 1: whether a file with this content has to be looked at."""
-        return self.watch.passes(data) or _MARK in data
+        return self.watch.gate.passes(data) or _MARK in data
 
     def scan(self, path: str, data: bytes, project: Project, links: Links | None = None) -> Scan:
         """Checks one file that passed gate 1. Never raises for what the file holds."""
@@ -87,7 +88,9 @@ class Engine:
         except RecursionError:
             return Scan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
         mentions = tuple(Mention(use.symbol, use.kind, path, use.node.lineno, _constants(use)) for use in uses.found)
-        return Scan(result, uses.exports, frozenset(uses.unlinked), mentions, asked)
+        scan = Scan(result, uses.exports, frozenset(uses.unlinked), mentions, asked)
+        uses.scopes.release()
+        return scan
 
     def fix(
         self,
@@ -112,7 +115,7 @@ class Engine:
                 break
             try:
                 source = self._applied(source, changes)
-            except (verify.VerifyError, SourceError) as error:
+            except (VerifyError, SourceError) as error:
                 return self._untouched(original, project, links, error)
             applied += chosen
             uses = Uses(source, self.watch, links)
@@ -139,19 +142,21 @@ class Engine:
             return source, result
         try:
             source = self._applied(source, unused)
-        except (verify.VerifyError, SourceError):
+        except (VerifyError, SourceError):
             return source, result
         findings, _ = self._findings(source, Uses(source, self.watch, links), project)
         return source, self._suppressed(source, findings)
 
     def _applied(self, source: Source, changes: Sequence[Edit]) -> Source:
-        """The source with edits applied. Raises VerifyError, or SourceError, if they change more than they say."""
+        """The source with edits applied. Raises VerifyError or SourceError if they change more than they say."""
         changed = Source.read(source.path, source.replaced(changes))
-        verify.verify(source, changed, changes)
+        from torchmigrate.verify import verify
+
+        verify(source, changed, changes)
         return changed
 
     def _untouched(
-        self, source: Source, project: Project, links: Links | None, error: verify.VerifyError | SourceError
+        self, source: Source, project: Project, links: Links | None, error: VerifyError | SourceError
     ) -> Fixed:
         scan = self.scan(source.path, source.raw, project, links)
         failure = replace(
@@ -215,5 +220,5 @@ def _choose(
     return [f for f in wanted if id(f.fix) in identities], edits.union(chosen)
 
 
-def _file_error(path: str, error: SourceError | verify.VerifyError) -> FileError:
+def _file_error(path: str, error: SourceError | VerifyError) -> FileError:
     return FileError(path, error.message, error.line, error.column, getattr(error, "cell", None))

@@ -14,12 +14,13 @@ from torchmigrate.context import Options
 from torchmigrate.engine import Engine, Scan
 from torchmigrate.files import Input
 from torchmigrate.findings import FileError, FileResult, Finding
+from torchmigrate.garbage import Paused
+from torchmigrate.gate import spelled
 from torchmigrate.project import Project, module_path
 from torchmigrate.rule import Safety
 from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Uses
 from torchmigrate.versions import Version
-from torchmigrate.watch import identifiers
 
 Progress = Callable[[int, int], None]
 
@@ -76,6 +77,7 @@ class Run:
         self.engine = Engine(self._rules.values(), options, self._selects, self._covers)
         self.project = Project(self.files)
         self.scans: dict[str, Scan] = {}
+        self._garbage = Paused()
         self._opened: dict[str, set[str]] = {}
 
     def _selects(self, code: str, path: str) -> bool:
@@ -118,6 +120,10 @@ class Run:
 
     def scan(self, progress: Progress | None) -> None:
         """Scans every file that passes gate 1, and again those that the others turn out to matter to."""
+        with self._garbage:
+            self._scan_all(progress)
+
+    def _scan_all(self, progress: Progress | None) -> None:
         for done, (path, file) in enumerate(self.files.items()):
             if progress is not None:
                 progress(done, len(self.files))
@@ -138,6 +144,7 @@ class Run:
             progress(len(self.files), len(self.files))
 
     def _scan(self, path: str, data: bytes) -> None:
+        self._garbage.tick(len(data))
         links = self.project.links(path)
         self.scans[path] = self.engine.scan(self.files[path].path, data, self.project, links)
 
@@ -164,14 +171,12 @@ class Run:
     def _reached(self, fresh: Mapping[str, Mapping[str, str]]) -> set[str]:
         """The files that spell one of the exported names, and import from a module that exports it."""
         exported = {name for names in fresh.values() for name in names}
-        spelled = [name.encode() for name in exported]
-        names = identifiers(exported)
         imports = _imports({os.path.basename(module_path(path)) for path in fresh})
         reached = set()
         for path, file in self.files.items():
             with contextlib.suppress(OSError):
                 data = _read(file)
-                if any(name in data for name in spelled) and names.search(data) and imports.search(data):
+                if any(True for _ in spelled(exported, data)) and imports.search(data):
                     reached.add(path)
         return reached
 

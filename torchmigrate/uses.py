@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from torchmigrate.flow import Flow
+from torchmigrate.gate import spelled
 from torchmigrate.names import Links, Names, Resolved, leaf, literal_getattr, string
 from torchmigrate.rule import Kind
 from torchmigrate.scopes import Binding, BindingKind, Place, Scopes
 from torchmigrate.source import Source
-from torchmigrate.watch import Watch, identifiers
+from torchmigrate.watch import Watch
 
 
 @dataclass(slots=True, eq=False)
@@ -62,7 +63,6 @@ class Surroundings:
         return Surroundings((*self.parents, node), **values)  # type: ignore[arg-type]
 
 
-_WALRUS = re.compile(rb":=")
 _PATCHERS = frozenset({"patch", "setattr", "delattr", "spy", "stub"})
 _PATCHED_OBJECT = frozenset({"setattr", "delattr", "object", "spy", "stub"})
 _INSTANCE_CHECKS = frozenset({"isinstance", "issubclass"})
@@ -79,13 +79,12 @@ class Uses:
     def __init__(self, source: Source, watch: Watch, links: Links | None = None) -> None:
         self.source = source
         self.watch = watch
-        self.scopes = Scopes(source.tree, walrus=self._lines_of(_WALRUS))
+        self.scopes = Scopes(source.tree, _walrus_lines(source))
         self.names = Names(self.scopes, watch, links)
         self._links = links or Links()
         self.unlinked: set[str] = set()
         """Names from other modules that would be a symbol if a part of them stood for torch: ``.compat.torch.jit``."""
         self._found: list[Use] = []
-        self._claimed: set[int] = set()
         self._place: Place
         self._hiding: set[str] = set()
         self._hot_lines: list[int] = []
@@ -126,23 +125,30 @@ class Uses:
 
     def _heat(self) -> None:
         """Finds the lines that spell a token, or a name that hides one, until no new such name appears."""
-        for scope in self.scopes.all:
-            for star in scope.stars:
-                self._hiding.update(self._brought_by(star.module))
+        text, line_of = self.source.text, self.source.line_of
+        hot = set(map(line_of, self.watch.gate.positions(text)))
+        fresh = {
+            name
+            for scope in self.scopes.all
+            for star in scope.stars
+            for name in self._brought_by(star.module)
+        }
         waiting = [(scope, name) for scope in self.scopes.all for name in scope.bindings]
-        grown = True
-        while grown:
-            self._hot_lines = self._lines_of(self.watch.token, identifiers(self._hiding))
-            grown, cold = False, []
+        while True:
+            self._hiding |= fresh
+            hot.update(map(line_of, spelled(fresh, text)))
+            self._hot_lines = sorted(hot)
+            fresh, cold = set(), []
             for scope, name in waiting:
                 if not any(self._may_hide(binding) for binding in scope.bindings[name]):
                     cold.append((scope, name))
                 elif name not in self._hiding:
                     resolved = self.names.resolve_name(name, scope)
                     if resolved and any(map(self._hides, resolved.names)):
-                        self._hiding.add(name)
-                        grown = True
+                        fresh.add(name)
             waiting = cold
+            if not fresh:
+                return
 
     def _hides(self, target: str) -> bool:
         return self.watch.hides_token(target) or (
@@ -159,10 +165,6 @@ class Uses:
         if binding.kind in (BindingKind.IMPORT, BindingKind.FROM):
             return True
         return binding.value is not None and self._is_hot(binding.value)
-
-    def _lines_of(self, *patterns: re.Pattern[bytes]) -> list[int]:
-        text, line_of = self.source.text, self.source.line_of
-        return sorted({line_of(match.start()) for pattern in patterns for match in pattern.finditer(text)})
 
     def _is_hot(self, node: ast.stmt | ast.expr) -> bool:
         first = node.lineno
@@ -357,3 +359,9 @@ def _attribute(node: ast.expr) -> str | None:
     """The suffix that a literal attribute name adds to a qualified name."""
     name = string(node)
     return f".{name}" if name is not None else None
+
+
+def _walrus_lines(source: Source) -> list[int]:
+    if b":=" not in source.text:
+        return []
+    return sorted({source.line_of(match.start()) for match in re.finditer(rb":=", source.text)})
