@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchmigrate.blocks import Blocks
 from torchmigrate.findings import Edit, Finding, Fix, Location, Span
 from torchmigrate.imports import Imports
 from torchmigrate.rule import Rule, Safety, Severity
@@ -64,6 +65,11 @@ class Context:
     def imports(self) -> Imports:
         """Spells qualified names in this file."""
         return Imports(self.source, self.uses)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Removes statements of this file, and unwraps blocks."""
+        return Blocks(self.source)
 
     def resolve(self, node: ast.AST, use: Use) -> Resolved | None:
         """What an expression near ``use`` is, or None."""
