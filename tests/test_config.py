@@ -256,7 +256,7 @@ class TestFiles:
 
     def test_a_table_that_is_none_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "pyproject.toml").write_text("[tool]\ntorchmigrate = 3\n")
-        with pytest.raises(ConfigError, match="`tool.torchmigrate` must be a table"):
+        with pytest.raises(ConfigError, match=r"`tool\.torchmigrate` must be a table"):
             config.find_file(str(tmp_path))
 
 
@@ -294,3 +294,9 @@ class TestSchema:
 
 def test_the_default_target_is_the_newest_version() -> None:
     assert Settings().target_version == versions.NEWEST
+
+
+def test_the_documentation_has_a_row_for_every_setting() -> None:
+    rows = config.markdown().splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == [config.key(one.name) for one in config.fields()]
+    assert all(row.count("|") == 5 for row in rows)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchmigrate.edits import apply, select, union
+from torchmigrate.edits import VerifyError, apply, select, union
 from torchmigrate.findings import Edit, Fix
 from torchmigrate.rule import Safety
 from torchmigrate.source import Source, SourceError
-from torchmigrate.verify import VerifyError, verify
+from torchmigrate.verify import verify
 
 
 def fix(*edits: Edit) -> Fix:
@@ -207,6 +207,7 @@ class TestVerify:
             ("def f():\n    N\n    return x\n", [("N", "pass\ndef g():\n    pass")]),
             ("x = y\n", [("=", "==")]),
             ("x = f'{N}'\n", [("N", "a}{b")]),
+            ("x = f'{N=}'\n", [("N", "a")]),
             # Docstrings and __future__.
             ("'''doc'''\na\n", [("^'''doc", "import b\n")]),
             ("import a\n'''text'''\n", [("import a\n", "")]),

@@ -96,6 +96,22 @@ class Blocks:
             return (Edit(whole.start, following, kept),)
         return (Edit(whole.start, following + len("elif"), kept + "if"),)
 
+    def outlives(self, place: Place, gone: Sequence[ast.stmt]) -> str | None:
+        """What the function or module at ``place`` would miss of statements that never run, or None.
+
+        A name that is bound nowhere else changes its scope, and a ``yield`` or ``global`` has effect without being run.
+        """
+        inside = {node for statement in gone for node in ast.walk(statement)}
+        for node in inside:
+            if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)):
+                return f"`{type(node).__name__.lower()}` in the part that never runs has effect all the same"
+        bindings = place.scope.bindings.items()
+        bound = {name for name, found in bindings if found and all(binding.node in inside for binding in found)}
+        for node in ast.walk(place.scope.node) if bound else ():
+            if isinstance(node, ast.Name) and node.id in bound and node not in inside:
+                return f"`{node.id}` is bound in the part that never runs only, and used elsewhere"
+        return None
+
     def comments(self, node: ast.AST | Span) -> list[str]:
         """The comments inside a node or span."""
         span = node if isinstance(node, Span) else self.source.span(node)
@@ -272,23 +288,6 @@ class Blocks:
 
     def _indent(self, offset: int) -> str:
         return self.source.text[self._line_start(offset) : self._content_start(offset)].decode()
-
-
-def outlives(place: Place, gone: Sequence[ast.stmt]) -> str | None:
-    """What the function or module at ``place`` would miss of statements that never run, or None.
-
-    A name that is bound nowhere else changes its scope, and a ``yield`` or ``global`` has effect without being run.
-    """
-    inside = {node for statement in gone for node in ast.walk(statement)}
-    for node in inside:
-        if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)):
-            return f"`{type(node).__name__.lower()}` in the part that never runs has effect all the same"
-    bindings = place.scope.bindings.items()
-    bound = {name for name, found in bindings if found and all(binding.node in inside for binding in found)}
-    for node in ast.walk(place.scope.node) if bound else ():
-        if isinstance(node, ast.Name) and node.id in bound and node not in inside:
-            return f"`{node.id}` is bound in the part that never runs only, and used elsewhere"
-    return None
 
 
 def _loss(comment: Token) -> str:

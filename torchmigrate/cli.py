@@ -104,7 +104,9 @@ def fix(apply: bool, interactive: bool, **given: Any) -> int:
     run = Run(**given)
     settings, minimum = run.report.settings, run.report.minimum
     changed = 0
-    with Progress(sys.stderr, wanted=not (run.quiet or interactive)) as progress:
+    with Progress(
+        sys.stderr, wanted=not (run.quiet or interactive) and (apply or not sys.stdout.isatty())
+    ) as progress:
         for fixed in runner.fix(
             run.inputs,
             settings,

@@ -7,8 +7,11 @@ and the documentation are all made from them.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import re
+import stat
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -195,7 +198,7 @@ class Settings:
     def ignored_in(self, path: str, code: str, family: str) -> bool:
         """Whether ``per-file-ignores`` silences the rule ``code`` in the file at ``path``."""
         return any(
-            _specificity(codes, code, family) >= 0 and files.Excludes.of((pattern,)).above(path)
+            _specificity(codes, code, family) >= 0 and _matcher(pattern).above(path)
             for pattern, codes in self.per_file_ignores
         )
 
@@ -218,6 +221,11 @@ def _specificity(selectors: tuple[str, ...], code: str, family: str) -> int:
         elif upper == "ALL":
             best = max(best, 0)
     return best
+
+
+@functools.cache
+def _matcher(pattern: str) -> files.Excludes:
+    return files.Excludes.of((pattern,))
 
 
 def _names(selectors: tuple[str, ...], code: str) -> bool:
@@ -341,6 +349,8 @@ def nearest(name: str, known: list[str]) -> str:
 def _table(path: str) -> dict[str, Any] | None:
     """The settings in the file at ``path``; None when it is a pyproject.toml that has none."""
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ConfigError(f"{path}: is not a file")
         if os.path.getsize(path) > MAX_CONFIG_BYTES:
             raise ConfigError(f"{path}: is larger than {MAX_CONFIG_BYTES >> 20} MiB")
         with open(path, "rb") as file:
@@ -406,6 +416,22 @@ def schema_text() -> str:
     return json.dumps(json_schema(), indent=2) + "\n"
 
 
+def markdown() -> str:
+    """The table of all settings for the documentation; ``python -m torchmigrate.config table`` prints it."""
+    import json
+
+    rows = ["| Setting | Value | Default | |", "| --- | --- | --- | --- |"]
+    for one in fields():
+        kind: Kind[Any] = one.metadata["kind"]
+        default = (
+            "the usual folders without code"
+            if one.name == "exclude"
+            else f"`{json.dumps(default_as_toml(one))}`"
+        )
+        rows.append(f"| `{key(one.name)}` | {kind.expects} | {default} | {one.metadata['help']} |")
+    return "\n".join(rows) + "\n"
+
+
 def default_as_toml(one: dataclasses.Field[Any]) -> object:
     """The default of a field of `Settings` as TOML writes it."""
     kind: Kind[Any] = one.metadata["kind"]
@@ -420,4 +446,4 @@ def default_as_toml(one: dataclasses.Field[Any]) -> object:
 
 
 if __name__ == "__main__":
-    print(schema_text(), end="")
+    print(markdown() if sys.argv[1:] == ["table"] else schema_text(), end="")

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchmigrate.blocks import Blocks
-from torchmigrate.findings import Edit, Finding, Fix, Location, Span
+from torchmigrate.findings import Edit, Finding, Fix, Span
 from torchmigrate.imports import Imports
 from torchmigrate.rule import Rule, Safety, Severity
 from torchmigrate.versions import render, severity
 
 if TYPE_CHECKING:
+    from torchmigrate.blocks import Blocks
     from torchmigrate.concrete import Concrete
     from torchmigrate.names import Resolved
     from torchmigrate.project import Project
@@ -69,6 +69,8 @@ class Context:
     @cached_property
     def blocks(self) -> Blocks:
         """Removes statements of this file, and unwraps blocks."""
+        from torchmigrate.blocks import Blocks
+
         return Blocks(self.source)
 
     def resolve(self, node: ast.AST, use: Use) -> Resolved | None:
@@ -126,7 +128,7 @@ class Context:
             path=self.source.path,
             span=span,
             location=self.source.location(span),
-            fix=self._located(made) if isinstance(made, Fix) else None,
+            fix=made if isinstance(made, Fix) else None,
             withheld=made if isinstance(made, str) else None,
             hint=hint,
             source_lines=self.source.lines(span),
@@ -136,9 +138,7 @@ class Context:
     def severity(self) -> Severity:
         """What the rule's versions mean at the target."""
         rule = self.rule
-        return severity(
-            self.options.target, since=rule.since, deprecated=rule.deprecated, breaks=rule.breaks
-        )
+        return severity(self.options.target, since=rule.since, deprecated=rule.deprecated, breaks=rule.breaks)
 
     def _fix(self, use: Use, make: MakeFix) -> Fix | str | None:
         if not use.certain:
@@ -153,9 +153,3 @@ class Context:
         if isinstance(made, Fix) and made.safety is Safety.MANUAL:
             raise ValueError(f"{self.rule.code}: a fix is safe or unsafe")
         return made
-
-    def _located(self, fix: Fix) -> Fix:
-        locations: tuple[Location, ...] = tuple(
-            self.source.location(Span(edit.start, edit.end)) for edit in fix.edits
-        )
-        return Fix(fix.edits, fix.safety, fix.title, locations)

@@ -10,6 +10,16 @@ from torchmigrate.findings import Edit, Fix
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
+class VerifyError(Exception):
+    """Edits changed more than they should; the place is 1-based and in the text before, or None."""
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+
+
 def newline_at(text: bytes, offset: int) -> bytes:
     """The line end in use at ``offset``: of its own line, else of the line before, else ``\\n``."""
     if match := _LINE_END.search(text, offset):

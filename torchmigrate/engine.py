@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 
 from torchmigrate import edits, imports
 from torchmigrate.context import Context, Options
-from torchmigrate.findings import Edit, FileError, FileResult, Finding
+from torchmigrate.edits import VerifyError
+from torchmigrate.findings import Edit, FileError, FileResult, Finding, Span
 from torchmigrate.names import Links
 from torchmigrate.project import Mention, Project
 from torchmigrate.rule import Rule, Safety
 from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Use, Uses
-from torchmigrate.verify import VerifyError, verify
 from torchmigrate.watch import Watch
 
 MAX_ROUNDS = 10
@@ -47,12 +47,20 @@ class Fixed:
 
 
 class Engine:
-    """Applies rules to files. ``selects`` says whether a finding with a code is wanted in a file."""
+    """Applies rules to files.
+
+    ``selects`` says whether findings with a code are wanted in a file, ``covers`` whether all are that begin so.
+    """
 
     def __init__(
-        self, rules: Iterable[Rule], options: Options, selects: Callable[[str, str], bool] = lambda code, path: True
+        self,
+        rules: Iterable[Rule],
+        options: Options,
+        selects: Callable[[str, str], bool] = lambda code, path: True,
+        covers: Callable[[str, str], bool] = lambda codes, path: True,
     ) -> None:
         self.options = options
+        self._covers = covers
         self._selects = selects
         self._by_symbol: dict[str, list[Rule]] = {}
         wanted: set[str] = set()
@@ -65,7 +73,7 @@ class Engine:
 
     def concerns(self, data: bytes) -> bool:
         """Gate 1: whether a file with this content has to be looked at."""
-        return self.watch.passes(data) or _MARK in data
+        return self.watch.gate.passes(data) or _MARK in data
 
     def scan(self, path: str, data: bytes, project: Project, links: Links | None = None) -> Scan:
         """Checks one file that passed gate 1. Never raises for what the file holds."""
@@ -117,7 +125,13 @@ class Engine:
         return Fixed(source.raw, tuple(applied), result)
 
     def _without_unused_imports(
-        self, source: Source, first: Uses, last: Uses, project: Project, links: Links | None, result: FileResult
+        self,
+        source: Source,
+        first: Uses,
+        last: Uses,
+        project: Project,
+        links: Links | None,
+        result: FileResult,
     ) -> tuple[Source, FileResult]:
         """Removes imports that the fixes have left unused; where that cannot be proved, they stay."""
         unused = list(imports.unused_after(first, last))
@@ -131,8 +145,10 @@ class Engine:
         return source, self._suppressed(source, findings)
 
     def _applied(self, source: Source, changes: Sequence[Edit]) -> Source:
-        """The source with edits applied. Raises VerifyError, or SourceError, if they change more than they say."""
+        """The source with edits applied. Raises VerifyError or SourceError if they change more than they say."""
         changed = Source.read(source.path, source.replaced(changes))
+        from torchmigrate.verify import verify
+
         verify(source, changed, changes)
         return changed
 
@@ -141,7 +157,8 @@ class Engine:
     ) -> Fixed:
         scan = self.scan(source.path, source.raw, project, links)
         failure = replace(
-            _file_error(source.path, error), message=f"left as it was, its fixes cannot be proved: {error.message}"
+            _file_error(source.path, error),
+            message=f"left as it was, its fixes cannot be proved: {error.message}",
         )
         return Fixed(source.raw, (), replace(scan.result, errors=(*scan.result.errors, failure)))
 
@@ -162,14 +179,21 @@ class Engine:
         return found, asked
 
     def _suppressed(self, source: Source, findings: list[Finding]) -> FileResult:
-        if _MARK not in source.text:
-            return FileResult(source.path, tuple(findings))
-        from torchmigrate import suppress
+        number = 0
+        if _MARK in source.text:
+            from torchmigrate import suppress
 
-        kept, number = suppress.suppressions(source).apply(
-            findings, lambda code: self._selects(code, source.path)
-        )
-        return FileResult(source.path, tuple(kept), suppressed=number)
+            found = suppress.suppressions(source)
+            findings, number = found.apply(findings, lambda codes: self._covers(codes, source.path))
+        return FileResult(source.path, tuple(_located(f, source) for f in findings), suppressed=number)
+
+
+def _located(finding: Finding, source: Source) -> Finding:
+    """The finding, with the places of its edits for a reader."""
+    if finding.fix is None:
+        return finding
+    locations = tuple(source.location(Span(edit.start, edit.end)) for edit in finding.fix.edits)
+    return replace(finding, fix=replace(finding.fix, locations=locations))
 
 
 def _checked(rule: Rule, use: Use, context: Context) -> list[Finding]:
@@ -183,9 +207,9 @@ def _choose(
 ) -> tuple[list[Finding], list[Edit]]:
     """The findings whose fixes go together, and all their edits."""
     wanted = [f for f in findings if f.fix is not None and f.fix.safety is not Safety.MANUAL and wants(f)]
-    chosen, _ = edits.select([f.fix for f in wanted if f.fix is not None])
-    taken = {id(fix) for fix in chosen}
-    return [f for f in wanted if id(f.fix) in taken], edits.union(chosen)
+    chosen, _ = edits.select(f.fix for f in wanted if f.fix is not None)
+    identities = {id(fix) for fix in chosen}
+    return [f for f in wanted if id(f.fix) in identities], edits.union(chosen)
 
 
 def _file_error(path: str, error: SourceError | VerifyError) -> FileError:

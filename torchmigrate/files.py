@@ -79,7 +79,7 @@ def find(
     what cannot be read: it becomes a `FileError`.
     """
     search = _Search(wanted, Excludes.of(exclude))
-    for path in paths:
+    for path in dict.fromkeys(paths):
         if path == "-" and read_stdin is not None:
             if not (force_exclude and search.excludes.above(stdin_filename)):
                 search.inputs.append(Input(stdin_filename, read_stdin()))

@@ -75,7 +75,7 @@ class Imports:
             return False
         deferred = scope is not use.place.scope
         return isinstance(binding.node, ast.alias) and (
-            binding.node.lineno < use.node.lineno or deferred and scope is self.uses.scopes.module
+            binding.node.lineno < use.node.lineno or (deferred and scope is self.uses.scopes.module)
         )
 
     def rebind(self, use: Use, name: str) -> tuple[Edit, ...] | None:
@@ -91,15 +91,19 @@ class Imports:
         if len(bindings) != 1 or bindings[0].kind is not BindingKind.FROM or bindings[0].alternative:
             return None
         alias = bindings[0].node
+        if not isinstance(alias, ast.alias):
+            return None
         for place in self.uses.scopes.places:
             statement = place.statement
             if isinstance(statement, ast.ImportFrom) and alias in statement.names:
                 module, _, leaf = name.rpartition(".")
-                renamed = f"from {module} import {leaf}" + (f" as {use.node.id}" if leaf != use.node.id else "")
+                renamed = f"from {module} import {leaf}" + (
+                    f" as {use.node.id}" if leaf != use.node.id else ""
+                )
                 return self._rebound(statement, alias, renamed)
         return None
 
-    def _rebound(self, statement: ast.ImportFrom, alias: ast.AST, renamed: str) -> tuple[Edit, ...] | None:
+    def _rebound(self, statement: ast.ImportFrom, alias: ast.alias, renamed: str) -> tuple[Edit, ...] | None:
         span = self.source.span(statement)
         if len(statement.names) == 1:
             return (Edit(span.start, span.end, renamed),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -35,12 +36,13 @@ class Loaded(NamedTuple):
 
 def of_settings(command: Command) -> Command:
     """Decorator: an option for every setting, and those that say which configuration file is read."""
-    for one in reversed(config.fields()):
-        command = _option(one.name, one.metadata)(command)
+    command = click.option("--isolated", is_flag=True, help="Read no configuration file.")(command)
     command = click.option("--config", metavar="FILE", help="The configuration file; default: the nearest.")(
         command
     )
-    return click.option("--isolated", is_flag=True, help="Read no configuration file.")(command)
+    for one in reversed(config.fields()):
+        command = _option(one)(command)
+    return command
 
 
 def load(options: Mapping[str, Any], paths: Sequence[str], stdin_filename: str | None) -> Loaded:
@@ -88,14 +90,17 @@ def check_selectors(settings: Settings, rules: Iterable[Rule]) -> None:
             raise Failure(f"no rule fits `{selector}`{config.nearest(selector, sorted(set(known)))}")
 
 
-def _option(name: str, metadata: Mapping[str, Any]) -> Callable[[Command], Command]:
-    kind: Kind[Any] = metadata["kind"]
-    spelled = "--" + (metadata["option"] or config.key(name))
+def _option(one: dataclasses.Field[Any]) -> Callable[[Command], Command]:
+    kind: Kind[Any] = one.metadata["kind"]
+    spelled = "--" + (one.metadata["option"] or config.key(one.name))
+    about = one.metadata["help"]
     if kind is config.FLAG:
-        return click.option(f"{spelled}/--no-{spelled[2:]}", name, default=None, help=metadata["help"])
+        return click.option(f"{spelled}/--no-{spelled[2:]}", one.name, default=None, help=about)
+    if not kind.many:
+        about += f" [default: {config.default_as_toml(one)}]"
     if kind.choices:
-        return click.option(spelled, name, type=click.Choice(kind.choices), help=metadata["help"])
-    return click.option(spelled, name, multiple=kind.many, metavar=metadata["metavar"], help=metadata["help"])
+        return click.option(spelled, one.name, type=click.Choice(kind.choices), help=about)
+    return click.option(spelled, one.name, multiple=kind.many, metavar=one.metadata["metavar"], help=about)
 
 
 def _stated(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from typing import IO
 
 
 def print_text(text: str, *, to_stderr: bool = False) -> None:
-    """Prints ``text``; what the stream's encoding lacks is written as an escape."""
+    """Prints ``text``; what the stream's encoding lacks is written as an escape.
+
+    Raises `torchmigrate.options.Failure` when the stream fails otherwise than by being closed.
+    """
     stream = sys.stderr if to_stderr else sys.stdout
     encoding = stream.encoding or "utf-8"
     _send(stream, text.encode(encoding, "backslashreplace").decode(encoding))
@@ -37,6 +39,8 @@ def replace_file(path: str, text: str) -> None:
 
     Raises `torchmigrate.options.Failure`.
     """
+    import tempfile
+
     from torchmigrate.options import Failure
 
     data = text.encode("utf-8", "backslashreplace")
@@ -80,8 +84,12 @@ def _send(stream: IO[str] | IO[bytes], data: str | bytes) -> None:
             sys.stdout.flush()
         stream.write(data)  # type: ignore[arg-type]
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # What is still buffered has to go somewhere when the interpreter closes the stream.
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())
         os.close(null)
+        if not isinstance(error, BrokenPipeError):
+            from torchmigrate.options import Failure
+
+            raise Failure(f"the output cannot be written: {error.strerror}") from None

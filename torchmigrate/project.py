@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from torchmigrate.names import Links
 from torchmigrate.rule import Kind
-from torchmigrate.watch import join, segments
+from torchmigrate.symbols import join, segments
 
 
 @dataclass(frozen=True, slots=True)

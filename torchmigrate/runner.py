@@ -14,12 +14,12 @@ from torchmigrate.context import Options
 from torchmigrate.engine import Engine, Scan
 from torchmigrate.files import Input
 from torchmigrate.findings import FileError, FileResult, Finding
+from torchmigrate.gate import spelled
 from torchmigrate.project import Project, module_path
 from torchmigrate.rule import Safety
 from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Uses
 from torchmigrate.versions import Version
-from torchmigrate.watch import identifiers
 
 Progress = Callable[[int, int], None]
 
@@ -72,7 +72,8 @@ class Run:
             for code, rule in registry.rules().items()
             if settings.selects(code, rule.family, rule.default)
         }
-        self.engine = Engine(self._rules.values(), _options(settings, min_version), self._selects)
+        options = _options(settings, min_version)
+        self.engine = Engine(self._rules.values(), options, self._selects, self._covers)
         self.project = Project(self.files)
         self.scans: dict[str, Scan] = {}
         self._opened: dict[str, set[str]] = {}
@@ -80,6 +81,11 @@ class Run:
     def _selects(self, code: str, path: str) -> bool:
         rule = self._rules.get(code)
         return rule is not None and not self.settings.ignored_in(path, code, rule.family)
+
+    def _covers(self, codes: str, path: str) -> bool:
+        """Whether every rule runs whose code begins with ``codes`` (for "": every rule that is on by default)."""
+        rules = [rule for rule in registry.rules().values() if rule.code.startswith(codes)]
+        return all(self._selects(rule.code, path) for rule in rules if codes or rule.default)
 
     def result(self, path: str) -> FileResult:
         """What the file gave."""
@@ -158,14 +164,12 @@ class Run:
     def _reached(self, fresh: Mapping[str, Mapping[str, str]]) -> set[str]:
         """The files that spell one of the exported names, and import from a module that exports it."""
         exported = {name for names in fresh.values() for name in names}
-        spelled = [name.encode() for name in exported]
-        names = identifiers(exported)
         imports = _imports({os.path.basename(module_path(path)) for path in fresh})
         reached = set()
         for path, file in self.files.items():
             with contextlib.suppress(OSError):
                 data = _read(file)
-                if any(name in data for name in spelled) and names.search(data) and imports.search(data):
+                if any(True for _ in spelled(exported, data)) and imports.search(data):
                     reached.add(path)
         return reached
 
@@ -204,7 +208,9 @@ def _imports(modules: Iterable[str]) -> re.Pattern[bytes]:
     """Matches an import that names one of the modules, or takes a name from a package around the file."""
     one = b"|".join(re.escape(module).encode() for module in sorted(modules))
     return re.compile(
-        rb"^[ \t]*(?:from\s+\.+\s*import\b|(?:from|import)\b(?:[^\n(]*\([^)]*|[^\n]*)(?<!\w)(?:" + one + rb")(?!\w))",
+        rb"^[ \t]*(?:from\s+\.+\s*import\b|(?:from|import)\b(?:[^\n(]*\([^)]*|[^\n]*)(?<!\w)(?:"
+        + one
+        + rb")(?!\w))",
         re.MULTILINE,
     )
 

@@ -108,7 +108,9 @@ class Place:
         return self.block[: self.block.index(self.statement)]
 
 
-_IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"})
+_IMPORT_ERRORS = frozenset(
+    {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
+)
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -146,8 +148,8 @@ class Scopes:
         elif isinstance(target, (ast.Tuple, ast.List)):
             values: list[ast.expr | None] = [None] * len(target.elts)
             if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
-                if not any(isinstance(part, ast.Starred) for part in (*value.elts, *target.elts)):
-                    values = list(value.elts)
+                starred = any(isinstance(part, ast.Starred) for part in (*value.elts, *target.elts))
+                values = values if starred else list(value.elts)
             for element, part in zip(target.elts, values, strict=True):
                 self._target(scope, element, part)
         elif isinstance(target, ast.Starred):

@@ -16,6 +16,8 @@ class Shift:
         """Where its text came to lie."""
         shift = 0
         for edit in edits:
+            if edit.start == edit.end and not edit.text:
+                continue
             length = len(rendered(text, edit))
             start = edit.start + shift
             if self.old and self.old[-1].start < self.old[-1].end == edit.start < edit.end:

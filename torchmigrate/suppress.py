@@ -18,43 +18,8 @@ from torchmigrate.findings import Edit, Finding, Fix, Span
 from torchmigrate.rule import Safety, Severity
 from torchmigrate.source import Source, SourceError
 
-
-@dataclass(frozen=True, slots=True)
-class SuppressionRule:
-    """What the list of rules and ``explain`` say about a finding that this module reports."""
-
-    code: str
-    summary: str
-    doc: str
-
-
-UNUSED = SuppressionRule(
-    "XX001",
-    "A suppression comment that silences nothing.",
-    """A suppression comment that silences nothing.
-
-Why: it hides the next finding that comes to this statement, which nobody has looked at. A comment is only called
-unused for codes that were looked for in this run.
-
-Fix: removes the comment, or those of its codes that silence nothing. Safe: the code does not change.
-""",
-)
-MALFORMED = SuppressionRule(
-    "XX002",
-    "A suppression comment that cannot be understood.",
-    """A suppression comment that cannot be understood.
-
-Why: it silences nothing, though its author meant it to. The forms are:
-
-    # torchmigrate: ignore
-    # torchmigrate: ignore TS101, SC2 -- why this is right here
-    # torchmigrate: ignore-file
-    # torchmigrate: ignore-file TS -- why
-
-A code is that of a rule, or how such codes begin, in capitals, without brackets.
-""",
-)
-RULES = (UNUSED, MALFORMED)
+UNUSED = "XX001"
+MALFORMED = "XX002"
 
 _MARK = b"torchmigrate:"
 _DIRECTIVE = re.compile(r"#\s*torchmigrate:(?P<body>.*?)(?=\s+#|\s*$)")
@@ -149,11 +114,11 @@ class Suppressions:
             )
 
     def _finding(
-        self, rule: SuppressionRule, message: str, span: Span, fix: Fix | None = None, hint: str | None = None
+        self, code: str, message: str, span: Span, fix: Fix | None = None, hint: str | None = None
     ) -> Finding:
         source = self._source
         return Finding(
-            rule.code,
+            code,
             message,
             Severity.WARNING,
             source.path,

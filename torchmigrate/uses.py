@@ -13,12 +13,15 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
+from torchmigrate.gate import spelled
 from torchmigrate.names import Links, Names, Resolved, leaf, literal_getattr, string
 from torchmigrate.rule import Kind
 from torchmigrate.scopes import Binding, BindingKind, Place, Scopes
 from torchmigrate.source import Source
-from torchmigrate.watch import Watch, identifiers
+from torchmigrate.watch import Watch
+
 
 @dataclass(slots=True, eq=False)
 class Use:
@@ -41,7 +44,6 @@ class Use:
     """The definition that the symbol, or a call of it, decorates."""
 
 
-
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What the walk knows about the expression it is in."""
@@ -61,7 +63,6 @@ class Surroundings:
         return Surroundings((*self.parents, node), **values)  # type: ignore[arg-type]
 
 
-_WALRUS = re.compile(rb":=")
 _PATCHERS = frozenset({"patch", "setattr", "delattr", "spy", "stub"})
 _PATCHED_OBJECT = frozenset({"setattr", "delattr", "object", "spy", "stub"})
 _INSTANCE_CHECKS = frozenset({"isinstance", "issubclass"})
@@ -78,7 +79,7 @@ class Uses:
     def __init__(self, source: Source, watch: Watch, links: Links | None = None) -> None:
         self.source = source
         self.watch = watch
-        self.scopes = Scopes(source.tree, walrus=self._lines_of(_WALRUS))
+        self.scopes = Scopes(source.tree, _walrus_lines(source))
         self.names = Names(self.scopes, watch, links)
         self._links = links or Links()
         self.unlinked: set[str] = set()
@@ -120,13 +121,15 @@ class Uses:
 
     def _heat(self) -> None:
         """Finds the lines that spell a token, or a name that hides one, until no new such name appears."""
+        source = self.source
         for scope in self.scopes.all:
             for star in scope.stars:
                 self._hiding.update(self._brought_by(star.module))
         waiting = [(scope, name) for scope in self.scopes.all for name in scope.bindings]
         grown = True
         while grown:
-            self._hot_lines = self._lines_of(self.watch.token, identifiers(self._hiding))
+            places = chain(self.watch.gate.positions(source.text), spelled(self._hiding, source.text))
+            self._hot_lines = sorted(set(map(source.line_of, places)))
             grown, cold = False, []
             for scope, name in waiting:
                 if not any(self._may_hide(binding) for binding in scope.bindings[name]):
@@ -139,7 +142,9 @@ class Uses:
             waiting = cold
 
     def _hides(self, target: str) -> bool:
-        return self.watch.hides_token(target) or (not target.startswith("torch") and self._links.leads(target))
+        return self.watch.hides_token(target) or (
+            not target.startswith("torch") and self._links.leads(target)
+        )
 
     def _brought_by(self, module: str) -> Iterator[str]:
         yield from self._links.exported(module)
@@ -151,10 +156,6 @@ class Uses:
         if binding.kind in (BindingKind.IMPORT, BindingKind.FROM):
             return True
         return binding.value is not None and self._is_hot(binding.value)
-
-    def _lines_of(self, *patterns: re.Pattern[bytes]) -> list[int]:
-        text, line_of = self.source.text, self.source.line_of
-        return sorted({line_of(match.start()) for pattern in patterns for match in pattern.finditer(text)})
 
     def _is_hot(self, node: ast.stmt | ast.expr) -> bool:
         first = node.lineno
@@ -186,7 +187,13 @@ class Uses:
             self._call(node, around)
         elif isinstance(node, ast.Lambda):
             arguments = node.args
-            every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+            every = [
+                *arguments.posonlyargs,
+                *arguments.args,
+                *arguments.kwonlyargs,
+                arguments.vararg,
+                arguments.kwarg,
+            ]
             bound = {argument.arg for argument in every if argument is not None}
             self._children(node, replace(around, shadowed=around.shadowed | bound))
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
@@ -220,7 +227,9 @@ class Uses:
         hit = self._symbol(resolved)
         if hit is None and isinstance(node, ast.Attribute):
             if resolved is None and node.attr in self.watch.methods:
-                self._add(self.watch.methods[node.attr], node.attr, self._kind(node, around), node, around, True)
+                self._add(
+                    self.watch.methods[node.attr], node.attr, self._kind(node, around), node, around, True
+                )
             elif resolved is not None and node.attr in self.watch.leaves:
                 self.unlinked.update(name for name in resolved.names if not name.startswith("torch."))
         if hit is None:
@@ -281,7 +290,17 @@ class Uses:
         parent = around.parents[-1]
         call = parent if kind is Kind.CALL and isinstance(parent, ast.Call) else None
         self._found.append(
-            Use(symbol, name, kind, node, around.parents, self._place, certain and around.located, call, around.decorated)
+            Use(
+                symbol,
+                name,
+                kind,
+                node,
+                around.parents,
+                self._place,
+                certain and around.located,
+                call,
+                around.decorated,
+            )
         )
 
     def _string_annotation(self, node: ast.Constant, around: Surroundings) -> None:
@@ -331,3 +350,9 @@ def _attribute(node: ast.expr) -> str | None:
     """The suffix that a literal attribute name adds to a qualified name."""
     name = string(node)
     return f".{name}" if name is not None else None
+
+
+def _walrus_lines(source: Source) -> list[int]:
+    if b":=" not in source.text:
+        return []
+    return sorted({source.line_of(match.start()) for match in re.finditer(rb":=", source.text)})

@@ -21,23 +21,13 @@ import tokenize
 import warnings
 from collections.abc import Callable, Iterable
 
-from torchmigrate.edits import apply, ordered
+from torchmigrate.edits import VerifyError, apply, ordered
 from torchmigrate.findings import Edit, Span
 from torchmigrate.shift import Shift, touches
 from torchmigrate.source import Source, SourceError
 from torchmigrate.suppress import without_directives
 from torchmigrate.tokens import Token, tokens
 from torchmigrate.trees import TreeComparison
-
-
-class VerifyError(Exception):
-    """Edits changed more than they should; the place is 1-based and in the text before, or None."""
-
-    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.line = line
-        self.column = column
 
 
 def verify(before: Source, after: Source, edits: Iterable[Edit]) -> None:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 
-class Changed(Exception):  # noqa: N818
+class Changed(Exception):
     """The file is no longer what was read: somebody else wrote it meanwhile."""
 
 

@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.imports import Spelling
 from torchmigrate.rule import Kind, Rule, Safety
-from torchmigrate.rules.stream_capture.availability import is_certain
+
+from .availability import is_certain
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -84,12 +85,18 @@ def _fix(use: Use, ctx: Context) -> Fix | str:
         initialized = "is_initialized" if device.text.endswith(("cuda", "xpu", "mtia")) else "is_available"
         query = f"{device.text}.{initialized}() and {query}"
     if use.kind is Kind.REFERENCE:
-        query = f"(lambda: {query})"
-    elif not certain and not isinstance(use.parents[-2], (ast.If, ast.While, ast.Return, ast.Assign, ast.Expr)):
+        query = f"lambda: {query}"
+    if query.count(" ") and not _stands_alone(use):
         query = f"({query})"
     safety = Safety.SAFE if certain and use.kind is Kind.CALL else Safety.UNSAFE
     edits = (ctx.replace(use.call or use.node, query), *device.edits)
     return Fix(edits, safety, f"Replace with `{query}`")
+
+
+def _stands_alone(use: Use) -> bool:
+    """Whether an `and` or a `lambda` may stand in the use's place without parentheses."""
+    parent = use.parents[-2] if use.call else use.parents[-1]
+    return isinstance(parent, (ast.If, ast.While, ast.Return, ast.Assign, ast.Expr, ast.Call, ast.keyword))
 
 
 def _device(use: Use, ctx: Context) -> Spelling | None:

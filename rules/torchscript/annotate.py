@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.rule import Rule, Safety
-from torchmigrate.rules.torchscript.authoring import AUTHORING
+
+from .authoring import AUTHORING
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context

@@ -26,8 +26,19 @@ rule = Rule(
     code="TS131",
     symbols=(
         *(f"torch.jit.{name}" for name in ("fork", "_fork", "wait", "_wait", "Future")),
-        *("torch.jit._async.fork", "torch.jit._async.wait", "torch._C.fork", "torch._C.wait", "torch._C.Future"),
-        *("torch._jit_internal.Future", "torch._jit_internal._Await", "torch.jit._Await", "torch.jit._await.*"),
+        *(
+            "torch.jit._async.fork",
+            "torch.jit._async.wait",
+            "torch._C.fork",
+            "torch._C.wait",
+            "torch._C.Future",
+        ),
+        *(
+            "torch._jit_internal.Future",
+            "torch._jit_internal._Await",
+            "torch.jit._Await",
+            "torch.jit._await.*",
+        ),
         *("torch.jit._awaitable", "torch.jit._awaitable_nowait", "torch.jit._awaitable_wait"),
         *("torch._C._awaitable", "torch._C._awaitable_nowait", "torch._C._awaitable_wait", "torch._C._Await"),
     ),

@@ -23,7 +23,6 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from torchmigrate.blocks import outlives
 from torchmigrate.conditions import Condition, NotDecided
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.rule import Kind, Rule, Safety
@@ -82,7 +81,7 @@ def _decided(use: Use, ctx: Context, top: ast.expr, parent: ast.AST, value: bool
     """The edits where the whole condition ``top`` has become ``value``."""
     if isinstance(parent, ast.If):
         gone = parent.orelse if value else parent.body
-        return outlives(use.place, gone) or ctx.blocks.decided(use.place, value)
+        return ctx.blocks.outlives(use.place, gone) or ctx.blocks.decided(use.place, value)
     if isinstance(parent, ast.IfExp) and top is parent.test:
         if comments := ctx.blocks.comments(parent):
             return f"the comment `{comments[0]}` stands in the part that would go"

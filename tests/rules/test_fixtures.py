@@ -81,8 +81,12 @@ def test_fixture(case: Path, accept: bool) -> None:
         before = file.read_bytes()
         assert (result.after or before) == (wanted.read_bytes() if wanted.exists() else before)
 
-    again = fixed({path: r.after or Path(path).read_bytes() for path, r in results.items()}, settings, minimum)
-    assert not [result.applied for result in again.values() if result.applied], "a second run changes something"
+    again = fixed(
+        {path: r.after or Path(path).read_bytes() for path, r in results.items()}, settings, minimum
+    )
+    assert not [result.applied for result in again.values() if result.applied], (
+        "a second run changes something"
+    )
 
 
 def test_every_rule_with_symbols_has_fixtures() -> None:

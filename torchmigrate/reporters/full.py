@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import IO
 
@@ -66,6 +65,8 @@ def _columns(finding: Finding, offset: int, line: str) -> tuple[int, int]:
 
 def _underlined(line: str, start: int, end: int) -> tuple[str, str]:
     """``line`` safe to print, and the carets below it, cut to a width that can be read."""
+    import unicodedata
+
     text, blank, carets = "", "", ""
     for index, character in enumerate(line[:MAX_WIDTH]):
         printed = "    " if character == "\t" else escape(character)

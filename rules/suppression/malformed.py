@@ -1,0 +1,15 @@
+"""A suppression comment that cannot be understood.
+
+Why: it silences nothing, though its author meant it to. The forms are:
+
+    # torchmigrate: ignore
+    # torchmigrate: ignore TS101, SC2 -- why this is right here
+    # torchmigrate: ignore-file
+    # torchmigrate: ignore-file TS -- why
+
+A code is that of a rule, or how such codes begin, in capitals, without brackets.
+"""
+
+from torchmigrate.rule import Rule
+
+rule = Rule(code="XX002")

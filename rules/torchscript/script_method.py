@@ -1,0 +1,28 @@
+"""`torch.jit.script_method` is deprecated.
+
+Why: since torch 2.10 it warns "Please switch to `torch.compile` or `torch.export`".
+
+    class Net(torch.jit.ScriptModule):
+        @torch.jit.script_method
+        def forward(self, x):
+    →
+    class Net(torch.nn.Module):
+        def forward(self, x):
+
+Fix safety: unsafe, and made together with the base class: see `torchmigrate explain TS104`.
+
+Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Rule, Safety
+
+rule = Rule(
+    code="TS107",
+    symbols=("torch.jit.script_method", "torch.jit._script.script_method"),
+    message="`{symbol}` is deprecated since torch 2.10; drop it, and derive the class from `torch.nn.Module`",
+    since=(2, 0),
+    deprecated=(2, 10),
+    safety=Safety.UNSAFE,
+)

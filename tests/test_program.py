@@ -1,0 +1,101 @@
+"""The program as a process: signals, pipes, what it imports, and the hooks that pre-commit installs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PROGRAM = [sys.executable, "-m", "torchmigrate"]
+SLOW = ["rich", "libcst", "tomlkit", "pathspec", "difflib", "packaging", "tempfile", "jsonschema", "torch"]
+
+
+def test_a_clean_file_needs_none_of_the_slow_modules(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import os\n")
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    script = (
+        "import sys; from torchmigrate import cli; sys.argv = ['torchmigrate', 'check', 'a.py']\n"
+        "try: cli.main()\n"
+        f"finally: print(*(name for name in {SLOW} if name in sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == ""
+
+
+def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
+    for number in range(2_000):
+        (tmp_path / f"{number:04}.py").write_text("import torch\ntorch.jit.script(\n")
+    process = subprocess.Popen(
+        [*PROGRAM, "check", "--quiet"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline().startswith("0000.py:2:")
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=60) == 2
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_a_full_disk_behind_standard_output_is_an_error(tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*PROGRAM, "check", "-q", "nowhere"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE
+        )
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"Error: the output cannot be written: No space left on device\n",
+    )
+
+
+@pytest.mark.parametrize("command", [["check"], ["fix"], ["fix", "--apply", "--unsafe"]])
+def test_an_interrupt_ends_with_130_and_leaves_no_file_half_written(
+    tmp_path: Path, command: list[str]
+) -> None:
+    before = "import torch\n\nx = torch.jit.annotate(int, 1)\n" + "y = 1\n" * 1_000
+    names = [f"{number:04}.py" for number in range(600)]
+    for name in names:
+        (tmp_path / name).write_text(before)
+    process = subprocess.Popen(
+        [*PROGRAM, *command], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("torchmigrate: torch 2.0")
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    assert "Traceback" not in process.stderr.read()
+    assert process.wait(timeout=60) == 130
+    assert sorted(os.listdir(tmp_path)) == names
+    contents = {(tmp_path / name).read_text() for name in names}
+    assert all(len(content) > 6_000 and content.endswith("y = 1\n") for content in contents)
+
+
+def test_pre_commit_runs_both_hooks(tmp_path: Path) -> None:
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    (tmp_path / "a.py").write_text(
+        "import torch\n\nx = torch.jit.annotate(int, 1)\n\n\n@torch.jit.script\ndef f(y):\n    return y\n"
+    )
+    (tmp_path / "notes.txt").write_text("torch.jit.script\n")
+    assert run("git", "init", "--quiet").returncode == 0
+    assert run("git", "add", ".").returncode == 0
+    done = run(sys.executable, "-m", "pre_commit", "try-repo", str(ROOT), "--all-files", "--verbose")
+    assert done.returncode == 1, done.stdout + done.stderr
+    check, fix = done.stdout.split("torchmigrate check", 1)[1].split("torchmigrate fix", 1)
+    assert "exit code: 1" in check
+    assert "a.py:6:" in check
+    assert "files were modified by this hook" in fix
+    assert "x = torch.jit.annotate" not in (tmp_path / "a.py").read_text()
+    assert "@torch.jit.script" in (tmp_path / "a.py").read_text()

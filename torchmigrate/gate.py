@@ -1,0 +1,144 @@
+"""Gate 1: whether a file spells anything that leads to a watched symbol, asked of its bytes alone.
+
+Most files are turned away here, so everything is one search for a literal, which runs at memory speed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+from torchmigrate.symbols import segments
+
+_GENERIC = frozenset(
+    [
+        "_C",
+        "amp",
+        "c10d_functional",
+        "compile",
+        "cpu",
+        "cuda",
+        "device",
+        "distributed",
+        "export",
+        "fork",
+        "freeze",
+        "functional",
+        "ignore",
+        "load",
+        "nn",
+        "ops",
+        "optim",
+        "recv",
+        "save",
+        "script",
+        "send",
+        "Stream",
+        "tensor",
+        "torch",
+        "trace",
+        "unused",
+        "utils",
+        "wait",
+        "xpu",
+    ]
+)
+"""Identifiers too common in code that has nothing to do with a symbol to be its token, if it has another one."""
+
+_TORCH_RENAMED = re.compile(
+    rb"(?<![\w.])from\s+torch\s+import(?!\w)"
+    rb"|(?<!\w)torch\s+as\s"
+    rb"|(?<!\w)import\s*\(?\s*\*"
+    rb"|(?<!\w)from\s+[\w.]+\s+import(?:\s*\([^)]*|[^\n]*)(?<!\w)torch(?!\w)"
+    rb"|=\s*torch\s*(?:[;#,)\r\n]|\Z)"
+    rb"|[\"']torch(?:\.\w+)*[\"']"
+    rb"|(?<!\w)getattr\s*\(\s*torch(?!\w)"
+)
+"""The ways in which ``torch.jit`` can be meant without being spelled: another name, a star import, a string."""
+
+
+class Gate:
+    """Asks files for *tokens*: identifiers that every spelling of a symbol contains, whatever it is imported as,
+    because the import itself spells them. One token serves many symbols (``jit`` for all of ``torch.jit``).
+    """
+
+    def __init__(self, symbols: Iterable[str]) -> None:
+        self.token_of = _tokens(list(symbols))
+        """The token of each symbol; for ``torch._C._jit_*`` the beginning ``_jit_`` of an identifier."""
+        below_torch = {
+            token
+            for token in self.token_of.values()
+            if all(segments(s)[1:2] == [token] for s, t in self.token_of.items() if t == token)
+        }
+        beginnings = {t for s, t in self.token_of.items() if s.endswith(t + "*")}
+        self._tokens = {
+            token.encode(): identifier(token, beginning=token in beginnings)
+            for token in self.token_of.values()
+        }
+        self._spelled = {
+            token.encode(): re.compile(rb"torch(?<!\wtorch)[\s\\]*\.[\s\\]*" + token.encode() + rb"(?!\w)")
+            for token in below_torch
+        }
+        shortest = sorted(self._tokens, key=len)
+        self._substrings = [t for i, t in enumerate(shortest) if not any(s in t for s in shortest[:i])]
+
+    def passes(self, text: bytes) -> bool:
+        """Whether the text mentions torch, and spells a token as an identifier of its own.
+
+        A token directly below torch is often a word of other libraries too (``triton.jit``): it counts if it is
+        spelled ``torch.jit``, or if the file has torch, or parts of it, under another name.
+        """
+        if b"torch" not in text or not any(token in text for token in self._substrings):
+            return False
+        doubtful = False
+        for token, pattern in self._tokens.items():
+            if token in text:
+                if token not in self._spelled:
+                    if pattern.search(text):
+                        return True
+                elif self._spelled[token].search(text):
+                    return True
+                else:
+                    doubtful = doubtful or pattern.search(text) is not None
+        return doubtful and _TORCH_RENAMED.search(text) is not None
+
+    def positions(self, text: bytes) -> Iterator[int]:
+        """The byte offsets at which the text spells a token."""
+        for token, pattern in self._tokens.items():
+            if token in text:
+                yield from (match.start() for match in pattern.finditer(text))
+
+
+@cache
+def identifier(name: str, *, beginning: bool = False) -> re.Pattern[bytes]:
+    """Matches ``name`` as a whole identifier, or as the beginning of one.
+
+    The literal comes first and what must not precede it after, since only then `re` searches for the literal.
+    """
+    literal = re.escape(name).encode()
+    return re.compile(literal + (b"" if beginning else rb"(?!\w)") + rb"(?<!\w" + literal + rb")")
+
+
+def spelled(names: Iterable[str], text: bytes) -> Iterator[int]:
+    """The byte offsets at which the text spells one of the names as a whole identifier."""
+    for name in names:
+        if name.encode() in text:
+            yield from (match.start() for match in identifier(name).finditer(text))
+
+
+def _tokens(symbols: list[str]) -> dict[str, str]:
+    """Chooses a token for each symbol: the identifier that serves most symbols, the longest among equals."""
+    candidates = {symbol: _candidates(symbol) for symbol in symbols}
+    served = Counter(part for parts in candidates.values() for part in parts)
+    return {
+        symbol: max(parts, key=lambda part: (served[part], len(part), part))
+        for symbol, parts in candidates.items()
+    }
+
+
+def _candidates(symbol: str) -> list[str]:
+    parts = [part.rstrip("*") for part in segments(symbol) if part not in ("()", "*")]
+    rare = [part for part in parts if part not in _GENERIC]
+    return rare or parts[-1:]
