@@ -136,7 +136,8 @@ class Engine:
         """
         with contextlib.suppress(VerifyError, SourceError):
             return self._applied(source, _edits(chosen)), chosen
-        result, proved = source, []
+        result = source
+        proved: list[Finding] = []
         for finding in chosen:
             try:
                 alone = self._applied(source, _edits([finding]))

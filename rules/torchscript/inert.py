@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchmigrate.rule import Kind
-from torchmigrate.rules.torchscript.authoring import AUTHORING, BASES
+
+from .authoring import AUTHORING, BASES
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context

@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING
 from torchmigrate.conditions import Condition, NotDecided
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.rule import Kind, Rule, Safety
-from torchmigrate.rules.torchscript import inert
+
+from . import inert
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
