@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -87,7 +88,7 @@ class Engine:
             return Scan(FileResult(path, errors=(_file_error(path, error),)))
         except RecursionError:
             return Scan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
-        mentions = tuple(Mention(use.symbol, use.kind, path, use.node.lineno) for use in uses.found)
+        mentions = tuple(Mention(use.symbol, use.kind, path, use.node.lineno, _constants(use)) for use in uses.found)
         return Scan(result, uses.exports, frozenset(uses.unlinked), mentions, asked)
 
     def fix(
@@ -225,6 +226,11 @@ def _checked(rule: Rule, use: Use, context: Context) -> list[Finding]:
     if rule.check_function is None:
         return [context.finding(use)]
     return list(rule.check_function(use, context))
+
+
+def _constants(use: Use) -> tuple[tuple[str, object], ...]:
+    keywords = use.call.keywords if use.call is not None else []
+    return tuple((k.arg, k.value.value) for k in keywords if k.arg and isinstance(k.value, ast.Constant))
 
 
 def _choose(findings: Iterable[Finding], wants: Callable[[Finding], bool]) -> list[Finding]:
