@@ -492,6 +492,17 @@ class TestEnds:
         assert "--target-version" in run("check", "-h").out
         assert run().status == 2
 
+    def test_a_command_of_another_module_is_imported_when_called(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        put("elsewhere.py", "import click\n\n@click.command()\ndef late() -> int:\n    return 3\n")
+        monkeypatch.syspath_prepend(os.getcwd())
+        monkeypatch.setitem(cli.LAZY, "late", "elsewhere:late")
+        assert run("check").status == 0
+        assert "elsewhere" not in sys.modules
+        assert run("late").status == 3
+        assert "late" in run("--help").out
+
     def test_an_interrupt(self, run: Run) -> None:
         put("a.py", "old")
         put("b.py", "interrupt")

