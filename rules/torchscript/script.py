@@ -70,7 +70,18 @@ rule = Rule(
 )
 
 _SCRIPT_FUNCTION_ONLY = frozenset(
-    "graph inlined_graph code code_with_constants save save_to_buffer graph_for schema name qualified_name".split()
+    [
+        "graph",
+        "inlined_graph",
+        "code",
+        "code_with_constants",
+        "save",
+        "save_to_buffer",
+        "graph_for",
+        "schema",
+        "name",
+        "qualified_name",
+    ]
 )
 
 
@@ -99,7 +110,9 @@ def _fix(use: Use, ctx: Context) -> Fix | str:
     return _called(use, use.call, function, kind, ctx)
 
 
-def _undecorated(use: Use, definition: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, ctx: Context) -> Fix | str:
+def _undecorated(
+    use: Use, definition: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, ctx: Context
+) -> Fix | str:
     if isinstance(definition, ast.ClassDef):
         return _removed(use, definition, ctx, "Remove the decorator: a class has nothing to compile")
     if attribute := _script_only(definition.name, ctx):
@@ -116,7 +129,11 @@ def _undecorated(use: Use, definition: ast.FunctionDef | ast.AsyncFunctionDef | 
 
 def _removed(use: Use, definition: decorators.Definition, ctx: Context, title: str) -> Fix | str:
     edit = decorators.removed(ctx.source, definition, use.node) if isinstance(use.node, ast.expr) else None
-    return Fix((edit,), Safety.UNSAFE, title) if edit is not None else "the decorator shares its line with other code"
+    return (
+        Fix((edit,), Safety.UNSAFE, title)
+        if edit is not None
+        else "the decorator shares its line with other code"
+    )
 
 
 def _called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context) -> Fix | str:
@@ -152,7 +169,12 @@ def _called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Contex
 def _reference(use: Use, ctx: Context) -> Fix | str:
     """``compiler = torch.jit.script``, ``partial(torch.jit.script)``, a default value."""
     parent = use.parents[-1]
-    if isinstance(parent, ast.Call) and parent.args and isinstance(use.node, ast.expr) and use.node in parent.args[1:]:
+    if (
+        isinstance(parent, ast.Call)
+        and parent.args
+        and isinstance(use.node, ast.expr)
+        and use.node in parent.args[1:]
+    ):
         return "it is one of the arguments of a call that may do anything with it"
     if _eager(ctx):
         return "there is nothing to put in its place where functions are to stay eager"
