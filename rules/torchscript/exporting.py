@@ -38,15 +38,36 @@ ASKS = (*TRACES, *TRACE_MODULES, *SCRIPTS, *FREEZES, *SAVES, *LOADING)
 """What a rule must put into its ``asks`` to call `fix_of`."""
 
 _TRACE_ONLY = frozenset(
-    """check_trace check_inputs check_tolerance optimize strict _force_outplace _store_inputs _compilation_unit
-    _module_class""".split()
+    [
+        "check_trace",
+        "check_inputs",
+        "check_tolerance",
+        "optimize",
+        "strict",
+        "_force_outplace",
+        "_store_inputs",
+        "_compilation_unit",
+        "_module_class",
+    ]
 )
 _SCRIPT_ONLY = frozenset({"optimize", "_frames_up", "_rcb", "example_inputs"})
 _MODULE_METHODS = frozenset(
-    """forward parameters named_parameters buffers named_buffers modules named_modules children named_children
-    zero_grad state_dict load_state_dict""".split()
+    [
+        "forward",
+        "parameters",
+        "named_parameters",
+        "buffers",
+        "named_buffers",
+        "modules",
+        "named_modules",
+        "children",
+        "named_children",
+        "zero_grad",
+        "state_dict",
+        "load_state_dict",
+    ]
 )
-_MOVES = frozenset("to cuda cpu half float double bfloat16 requires_grad_".split())
+_MOVES = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_"])
 _MODES = frozenset({"eval", "train"})
 _chains: WeakKeyDictionary[Uses, dict[int, Fix | str]] = WeakKeyDictionary()
 
@@ -196,11 +217,18 @@ class Chain:
         inputs = calls.argument(self.call, 1, "example_inputs", "inputs")
         if self.use.symbol in TRACES:
             return inputs
-        if isinstance(inputs, ast.Dict) and [getattr(k, "value", None) for k in inputs.keys] == ["forward"]:
-            return inputs.values[0]
-        if isinstance(inputs, ast.Call) and leaf(inputs.func) == "dict" and not inputs.args:
-            if [keyword.arg for keyword in inputs.keywords] == ["forward"]:
-                return inputs.keywords[0].value
+        if isinstance(inputs, ast.Dict):
+            given = {
+                k.value: v
+                for k, v in zip(inputs.keys, inputs.values, strict=True)
+                if isinstance(k, ast.Constant)
+            }
+            if len(inputs.keys) == 1 and "forward" in given:
+                return given["forward"]
+        elif isinstance(inputs, ast.Call) and leaf(inputs.func) == "dict" and not inputs.args:
+            by_name = {keyword.arg: keyword.value for keyword in inputs.keywords}
+            if [*by_name] == ["forward"]:
+                return by_name["forward"]
         raise Withheld("an exported program has one entry, and this traces other methods than forward")
 
     def _scripted(self) -> Fix:
@@ -215,7 +243,9 @@ class Chain:
             return self._compiled(model, "", eager=self.ctx.options.script_replacement == "eager")
         example = self._example()
         if example is None:
-            raise Withheld("it is saved, and nothing before it shows example inputs for `torch.export.export`")
+            raise Withheld(
+                "it is saved, and nothing before it shows example inputs for `torch.export.export`"
+            )
         return self._exported(model, example)
 
     def _example(self) -> ast.Call | None:
@@ -233,14 +263,17 @@ class Chain:
         if owner is None:
             return False
         return all(
-            getattr(binding.node, "lineno", 0) < self.use.place.statement.lineno for binding in owner.bindings[name.id]
+            getattr(binding.node, "lineno", 0) < self.use.place.statement.lineno
+            for binding in owner.bindings[name.id]
         )
 
     def _compiled(self, model: ast.expr, reason: str, eager: bool = False) -> Fix:
         if self.saves:
             raise Withheld(f"{reason or 'it is saved'}, and a compiled module cannot be saved")
         if self.keys_matter:
-            raise Withheld("the state_dict of a compiled module has other keys; use `model.compile()` by hand")
+            raise Withheld(
+                "the state_dict of a compiled module has other keys; use `model.compile()` by hand"
+            )
         gone = [node for node in calls.arguments(self.call) if calls.value(node) is not model]
         self._wrappers_removed()
         if eager:
@@ -259,7 +292,9 @@ class Chain:
         if kind_of(model, self.use, self.ctx) == "scripted":
             raise Withheld("`torch.export` takes no module that is scripted or traced already")
         if self.saves and self.moved:
-            raise Withheld("the result is moved after the trace; move the model before, so that the export has it")
+            raise Withheld(
+                "the result is moved after the trace; move the model before, so that the export has it"
+            )
         self._rename(self.use, "torch.export.export")
         self._export_arguments(model, inputs)
         self._wrappers_removed()
@@ -285,7 +320,9 @@ class Chain:
                 raise Withheld("its arguments are not written out")
             gone = [n for n in given if isinstance(n, ast.keyword) and n.arg in _TRACE_ONLY]
         for keyword in (n for n in given if isinstance(n, ast.keyword) and n not in gone):
-            new = {"func": "mod", "mod": "mod", "obj": "mod", "example_kwarg_inputs": "kwargs"}.get(keyword.arg or "")
+            new = {"func": "mod", "mod": "mod", "obj": "mod", "example_kwarg_inputs": "kwargs"}.get(
+                keyword.arg or ""
+            )
             self._rename_keyword(keyword, new or "args")
         if isinstance(model, ast.Attribute) and model.attr == "forward":
             self._delete(source.span(model.value).end, source.span(model).end)
@@ -295,7 +332,7 @@ class Chain:
             extra.append("args=()")
         elif self.use.symbol not in SCRIPTS:
             self._input_edits(inputs)
-        if (2, 8) > self.ctx.options.minimum:
+        if self.ctx.options.minimum < (2, 8):
             extra.append("strict=False")
         shapes = dynamic_shapes(self, inputs)
         if shapes is not None:
@@ -365,7 +402,11 @@ class Chain:
 
     def _new_name(self) -> str:
         taken = {name for scope in self.ctx.uses.scopes.all for name in scope.bindings}
-        return next(n for n in ("exported", "exported_program", "program", *map("exported_{}".format, range(99))) if n not in taken)
+        return next(
+            n
+            for n in ("exported", "exported_program", "program", *map("exported_{}".format, range(99)))
+            if n not in taken
+        )
 
     def _line_end(self, statement: ast.stmt) -> int | None:
         """Where the line of a statement ends that shares its lines with nothing but a comment."""
@@ -375,7 +416,9 @@ class Chain:
         end = source.line_starts[last] if last < len(source.line_starts) else len(source.text)
         rest = source.text[span.end : end].rstrip(b"\r\n")
         alone = not source.text[source.offset(statement.lineno, 0) : span.start].strip()
-        return span.end + len(rest) if alone and (not rest.strip() or rest.lstrip().startswith(b"#")) else None
+        return (
+            span.end + len(rest) if alone and (not rest.strip() or rest.lstrip().startswith(b"#")) else None
+        )
 
     def _saved(self, place: ast.expr, call: ast.Call) -> None:
         source = self.ctx.source
@@ -416,12 +459,19 @@ class Chain:
     def _followed_by_loads(self, path: ast.expr) -> None:
         """Renames the file, and lets what loads it follow. Raises Withheld where something else uses it."""
         loads = [use for use in self.ctx.uses.found if use.symbol in LOADING and use.call is not None]
-        mine = [use for use in loads if use.call and is_same(calls.argument(use.call, 0, "f"), path, use, self)]
-        paths = [path, *(p for use in mine if use.call and (p := calls.argument(use.call, 0, "f")) is not None)]
+        mine = [
+            use for use in loads if use.call and is_same(calls.argument(use.call, 0, "f"), path, use, self)
+        ]
+        paths = [
+            path,
+            *(p for use in mine if use.call and (p := calls.argument(use.call, 0, "f")) is not None),
+        ]
         others = [
             argument
             for use in self.ctx.uses.found
-            if use.kind is Kind.CALL and use.call is not None and (use.symbol in SAVES or use.symbol.endswith(".save"))
+            if use.kind is Kind.CALL
+            and use.call is not None
+            and (use.symbol in SAVES or use.symbol.endswith(".save"))
             and use.call not in [call for _, call in self.saves]
             and (argument := calls.argument(use.call, 1 if use.symbol in SAVES else 0, "f")) is not None
             and is_same(argument, path, use, self)
@@ -431,7 +481,11 @@ class Chain:
         for use in mine:
             self._loaded(use)
         for _, call in self.saves:
-            is_method = isinstance(call.func, ast.Attribute) and call.func.attr == "save" and call.func.value in self._places
+            is_method = (
+                isinstance(call.func, ast.Attribute)
+                and call.func.attr == "save"
+                and call.func.value in self._places
+            )
             same = calls.argument(call, 0 if is_method else 1, "f")
             if same is not None and same is not path and is_same(same, path, self.use, self):
                 paths.append(same)

@@ -34,9 +34,13 @@ def dynamic_shapes(chain: Chain, inputs: ast.expr | None) -> str | None:
                 continue
             given = shape_of(arguments[index], chain.use, chain.ctx)
             if given is not None and len(given) == len(sizes):
-                varying |= {d for d, (a, b) in enumerate(zip(sizes, given, strict=True)) if _differ(a, b, chain)}
+                varying |= {
+                    d for d, (a, b) in enumerate(zip(sizes, given, strict=True)) if _differ(a, b, chain)
+                }
         if any(_number(sizes[d], chain) == 1 for d in varying if sizes is not None):
-            raise Withheld("other sizes are used here, and an example of size 1 would fix it; give it at least 2")
+            raise Withheld(
+                "other sizes are used here, and an example of size 1 would fix it; give it at least 2"
+            )
         entries.append(sorted(varying))
     if not any(entries):
         return None
