@@ -217,11 +217,18 @@ class Chain:
         inputs = calls.argument(self.call, 1, "example_inputs", "inputs")
         if self.use.symbol in TRACES:
             return inputs
-        if isinstance(inputs, ast.Dict) and [getattr(k, "value", None) for k in inputs.keys] == ["forward"]:
-            return inputs.values[0]
-        if isinstance(inputs, ast.Call) and leaf(inputs.func) == "dict" and not inputs.args:
-            if [keyword.arg for keyword in inputs.keywords] == ["forward"]:
-                return inputs.keywords[0].value
+        if isinstance(inputs, ast.Dict):
+            given = {
+                k.value: v
+                for k, v in zip(inputs.keys, inputs.values, strict=True)
+                if isinstance(k, ast.Constant)
+            }
+            if len(inputs.keys) == 1 and "forward" in given:
+                return given["forward"]
+        elif isinstance(inputs, ast.Call) and leaf(inputs.func) == "dict" and not inputs.args:
+            by_name = {keyword.arg: keyword.value for keyword in inputs.keywords}
+            if [*by_name] == ["forward"]:
+                return by_name["forward"]
         raise Withheld("an exported program has one entry, and this traces other methods than forward")
 
     def _scripted(self) -> Fix:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate.names import leaf
@@ -179,7 +180,7 @@ def shape_of(node: ast.expr, use: Use, ctx: Context) -> list[ast.expr] | None:
     resolved = ctx.resolve(node.func, use)
     if resolved is None or not resolved.names[0].startswith("torch."):
         return None
-    sizes = node.args
+    sizes: Sequence[ast.expr] = node.args
     if leaf(node.func) == "randint":
         sizes = [argument for argument in node.args if isinstance(argument, (ast.Tuple, ast.List))][:1]
     if sizes and isinstance(sizes[0], (ast.Tuple, ast.List)):
