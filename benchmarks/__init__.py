@@ -1,0 +1,1 @@
+"""Measures the tool against its peers, on real sources: `python -m benchmarks`."""

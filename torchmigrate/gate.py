@@ -81,8 +81,12 @@ class Gate:
             token.encode(): re.compile(rb"torch(?<!\wtorch)[\s\\]*\.[\s\\]*" + token.encode() + rb"(?!\w)")
             for token in below_torch
         }
-        shortest = sorted(self._tokens, key=len)
-        self._substrings = [t for i, t in enumerate(shortest) if not any(s in t for s in shortest[:i])]
+        self._partners = {token.encode(): self._beside(token) for token in self.token_of.values()}
+        self._families: dict[bytes, list[bytes]] = {}
+        """The tokens by the shortest one that they contain: where that is absent, so are they."""
+        for token in sorted(self._tokens, key=len):
+            shortest = next((short for short in self._families if short in token), token)
+            self._families.setdefault(shortest, []).append(token)
 
     def passes(self, text: bytes) -> bool:
         """Whether the text mentions torch, and spells a token as an identifier of its own.
@@ -90,25 +94,41 @@ class Gate:
         A token directly below torch is often a word of other libraries too (``triton.jit``): it counts if it is
         spelled ``torch.jit``, or if the file has torch, or parts of it, under another name.
         """
-        if b"torch" not in text or not any(token in text for token in self._substrings):
+        if b"torch" not in text:
             return False
         doubtful = False
-        for token, pattern in self._tokens.items():
-            if token in text:
-                if token not in self._spelled:
-                    if pattern.search(text):
-                        return True
-                elif self._spelled[token].search(text):
+        for token in self._present(text):
+            if token not in self._spelled:
+                if self._tokens[token].search(text):
                     return True
-                else:
-                    doubtful = doubtful or pattern.search(text) is not None
+            elif self._spelled[token].search(text):
+                return True
+            else:
+                doubtful = doubtful or self._tokens[token].search(text) is not None
         return doubtful and _TORCH_RENAMED.search(text) is not None
+
+    def _present(self, text: bytes) -> Iterator[bytes]:
+        """The tokens that the text contains, with what must stand beside them."""
+        for shortest, tokens in self._families.items():
+            if shortest in text:
+                for token in tokens:
+                    if token in text and any(
+                        all(p in text for p in parts) for parts in self._partners[token]
+                    ):
+                        yield token
+
+    def _beside(self, token: str) -> list[frozenset[bytes]]:
+        """The other identifiers that a file must spell for the token to matter: one of these sets."""
+        symbols = [segments(symbol.rstrip("*")) for symbol, own in self.token_of.items() if own == token]
+        needed = {
+            frozenset(p.encode() for p in parts if p not in ("torch", "()", token)) for parts in symbols
+        }
+        return [parts for parts in needed if not any(other < parts for other in needed)]
 
     def positions(self, text: bytes) -> Iterator[int]:
         """The byte offsets at which the text spells a token."""
-        for token, pattern in self._tokens.items():
-            if token in text:
-                yield from (match.start() for match in pattern.finditer(text))
+        for token in self._present(text):
+            yield from (match.start() for match in self._tokens[token].finditer(text))
 
 
 @cache

@@ -14,6 +14,7 @@ from torchmigrate.context import Options
 from torchmigrate.engine import Engine, Scan
 from torchmigrate.files import Input
 from torchmigrate.findings import FileError, FileResult, Finding
+from torchmigrate.garbage import Paused
 from torchmigrate.gate import spelled
 from torchmigrate.project import Project, module_path
 from torchmigrate.rule import Safety
@@ -118,6 +119,7 @@ class Run:
         self.engine = Engine(self._rules.values(), options, self._selects, self._covers)
         self.project = Project(self.files)
         self.scans: dict[str, Scan] = {}
+        self._garbage = Paused()
         self._opened: dict[str, set[str]] = {}
 
     def _selects(self, code: str, path: str) -> bool:
@@ -152,6 +154,10 @@ class Run:
 
     def scan(self, progress: Progress | None) -> None:
         """Scans every file that passes gate 1, and again those that the others turn out to matter to."""
+        with self._garbage:
+            self._scan_all(progress)
+
+    def _scan_all(self, progress: Progress | None) -> None:
         for done, (path, file) in enumerate(self.files.items()):
             if progress is not None:
                 progress(done, len(self.files))
@@ -172,6 +178,7 @@ class Run:
             progress(len(self.files), len(self.files))
 
     def _scan(self, path: str, data: bytes) -> None:
+        self._garbage.tick(len(data))
         links = self.project.links(path)
         self.scans[path] = self.engine.scan(self.files[path].path, data, self.project, links)
 

@@ -130,6 +130,13 @@ class Scopes:
         self._typing_only = False
         self._body(tree.body, self.module, None)
 
+    def release(self) -> None:
+        """Breaks the cycles between scopes and bindings, so that the tree is freed at once."""
+        for scope in self.all:
+            scope.bindings.clear()
+            scope.stars.clear()
+            scope.outer.clear()
+
     def _bind(self, scope: Scope, name: str, binding: Binding) -> None:
         binding.alternative, binding.fallback = self._alternative
         binding.typing_only = self._typing_only

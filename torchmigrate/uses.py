@@ -13,7 +13,6 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 
 from torchmigrate.flow import Flow
 from torchmigrate.gate import spelled
@@ -86,7 +85,6 @@ class Uses:
         self.unlinked: set[str] = set()
         """Names from other modules that would be a symbol if a part of them stood for torch: ``.compat.torch.jit``."""
         self._found: list[Use] = []
-        self._claimed: set[int] = set()
         self._place: Place
         self._hiding: set[str] = set()
         self._hot_lines: list[int] = []
@@ -127,25 +125,30 @@ class Uses:
 
     def _heat(self) -> None:
         """Finds the lines that spell a token, or a name that hides one, until no new such name appears."""
-        source = self.source
-        for scope in self.scopes.all:
-            for star in scope.stars:
-                self._hiding.update(self._brought_by(star.module))
+        text, line_of = self.source.text, self.source.line_of
+        hot = set(map(line_of, self.watch.gate.positions(text)))
+        fresh = {
+            name
+            for scope in self.scopes.all
+            for star in scope.stars
+            for name in self._brought_by(star.module)
+        }
         waiting = [(scope, name) for scope in self.scopes.all for name in scope.bindings]
-        grown = True
-        while grown:
-            places = chain(self.watch.gate.positions(source.text), spelled(self._hiding, source.text))
-            self._hot_lines = sorted(set(map(source.line_of, places)))
-            grown, cold = False, []
+        while True:
+            self._hiding |= fresh
+            hot.update(map(line_of, spelled(fresh, text)))
+            self._hot_lines = sorted(hot)
+            fresh, cold = set(), []
             for scope, name in waiting:
                 if not any(self._may_hide(binding) for binding in scope.bindings[name]):
                     cold.append((scope, name))
                 elif name not in self._hiding:
                     resolved = self.names.resolve_name(name, scope)
                     if resolved and any(map(self._hides, resolved.names)):
-                        self._hiding.add(name)
-                        grown = True
+                        fresh.add(name)
             waiting = cold
+            if not fresh:
+                return
 
     def _hides(self, target: str) -> bool:
         return self.watch.hides_token(target) or (

@@ -1,0 +1,1 @@
+"""Runs the tool on real packages from the package index, which are unpacked and never installed."""
