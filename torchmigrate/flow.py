@@ -274,7 +274,7 @@ class Flow:
             yield value
 
     def reads(self, target: ast.Name, scope: Scope) -> Iterator[ast.expr]:
-        """What reads the value that is bound to ``target``. Raises `Escape` where another may be read as well."""
+        """What reads the value that is bound to ``target``. Raises `Escape` where another one, but None, may be read."""
         if target.id in scope.outer or scope.is_class:
             raise Escape(f"is kept in `{target.id}`, which other functions can change")
         reaching = self.reaching(target.id, scope)
@@ -282,12 +282,18 @@ class Flow:
             raise Escape(f"is kept in `{target.id}`, which is bound in more than one way")
         for read, state in reaching.reads.items():
             if target in state:
-                if len(state) > 1:
+                if not all(other is target or self._is_none(other) for other in state):
                     raise Escape(f"is one of several values that `{target.id}` may have in line {read.lineno}")
                 yield from self.places(read, scope)
         if len(reaching.bindings) == 1:
             for read in reaching.captured:
                 yield read
+
+    def _is_none(self, binding: ast.AST) -> bool:
+        """Whether a binding is a placeholder: ``x = None``."""
+        parent = self.parents.get(binding)
+        value = parent.value if isinstance(parent, (ast.Assign, ast.AnnAssign)) else None
+        return isinstance(value, ast.Constant) and value.value is None
 
     def is_repeated(self, node: ast.AST, origin: ast.AST) -> bool:
         """Whether ``node`` may run more often than ``origin``: in a loop, comprehension or function that it is not in."""

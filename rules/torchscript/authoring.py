@@ -9,12 +9,12 @@ from torchmigrate.rule import Kind
 if TYPE_CHECKING:
     from torchmigrate.context import Context
 
+METHODS = ("torch.jit.script_method", "torch.jit._script.script_method")
 SCRIPTING = (
     "torch.jit.script",
     "torch.jit._script.script",
     "torch.jit._script._script_impl",
-    "torch.jit.script_method",
-    "torch.jit._script.script_method",
+    *METHODS,
     "torch.jit.CompilationUnit",
     "torch.jit._script.CompilationUnit",
     "torch._C.CompilationUnit",

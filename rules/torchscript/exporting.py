@@ -251,7 +251,7 @@ class Chain:
         self._rename(self.use, "torch.compile")
         for keyword in self.call.keywords:
             if keyword.value is model:
-                self._delete(self.ctx.source.span(keyword).start, self.ctx.source.span(model).start)
+                self._rename_keyword(keyword, "model")
         self.edits += calls.without(self.ctx.source, self.call, gone)
         return Fix(tuple(self.edits), Safety.UNSAFE, "Use `torch.compile`")
 

@@ -136,7 +136,7 @@ def _called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Contex
         if spelling is None:
             return "`torch.compile` cannot be named here without clobbering a name"
         edits = [ctx.replace(use.node, spelling.text), *spelling.edits]
-        edits += [_without_name(keyword, ctx) for keyword in call.keywords]
+        edits += [_renamed(keyword, ctx) for keyword in call.keywords]
         return Fix(tuple(edits), Safety.UNSAFE, "Use `torch.compile`")
     if isinstance(name, ast.Name) and isinstance(function, ast.Name) and name.id == function.id:
         removed = Blocks(source).removed(use.place)
@@ -171,8 +171,9 @@ def _eager(ctx: Context) -> str | None:
     return None
 
 
-def _without_name(keyword: ast.keyword, ctx: Context) -> Edit:
-    return Edit(ctx.source.span(keyword).start, ctx.source.span(keyword.value).start, "")
+def _renamed(keyword: ast.keyword, ctx: Context) -> Edit:
+    start = ctx.source.span(keyword).start
+    return Edit(start, start + len("obj"), "model")
 
 
 def _script_only(name: str, ctx: Context) -> str | None:

@@ -67,6 +67,8 @@ def kind_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | Non
     if isinstance(node, ast.Attribute):
         if node.attr == "forward":
             return "module"
+        if node.attr.startswith("forward_"):
+            return "function"
         resolved = ctx.resolve(node, use)
         if resolved is not None and resolved.certain and "()" not in resolved.names[0]:
             return "class" if _CLASS_NAME.match(node.attr) else "function"
