@@ -140,7 +140,7 @@ class Drain:
 
     def read(self) -> str:
         # A grandchild may hold the pipe open after the child is gone; what came until now has to do.
-        self._thread.join(1)
+        self._thread.join(0.3)
         return b"".join(self._kept).decode("utf-8", "replace")
 
 
