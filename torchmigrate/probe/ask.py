@@ -37,6 +37,9 @@ class Answer:
     """Standard output, for programs that answer there (`run`); at most `MOST_OUTPUT` characters."""
 
 
+LIMIT = 3.0
+"""Seconds for a question that has no limit of its own."""
+
 MOST_OUTPUT = 1 << 16
 
 

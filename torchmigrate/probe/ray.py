@@ -13,7 +13,7 @@ import zipfile
 from importlib import resources
 from typing import Any
 
-SHIPPED = ("__init__.py", "ask.py", "collect.py", "facts.py")
+SHIPPED = ("__init__.py", "ask.py", "collect.py", "facts.py", "nvidia.py", "system.py")
 SHIPPED_SNIPPETS = ("__init__.py", "cuda.py", "imported.py", "installed.py", "nvml.py")
 
 
