@@ -5,6 +5,7 @@ Standard library only: `torchmigrate.probe.ray` ships this module to machines th
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -33,12 +34,17 @@ WATCHED = (
 
 
 def find_python(wanted: str | None, environ: Mapping[str, str], folder: Path) -> str | None:
-    """The user's interpreter: the wanted one, else the active environment's, else ``.venv`` upward, else python3."""
+    """The user's interpreter: the wanted one, else the active environment's, else ``.venv`` upward, else python3.
+
+    A path is absolute, since questions are asked from another folder, and a symbolic link stays one: it is what makes
+    an environment's interpreter.
+    """
     if wanted:
-        return shutil.which(wanted, path=environ.get("PATH")) or wanted
+        found = shutil.which(wanted, path=environ.get("PATH")) or wanted
+        return os.path.abspath(folder / found) if os.path.dirname(found) else found
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         if prefix := environ.get(variable):
-            return str(_python_in(Path(prefix), conda=variable == "CONDA_PREFIX"))
+            return str(_python_in(folder / prefix, conda=variable == "CONDA_PREFIX"))
     for parent in (folder, *folder.parents):
         candidate = _python_in(parent / ".venv")
         if candidate.exists():
