@@ -42,7 +42,7 @@ ENVIRONMENTS = {
     "macosx_arm64": {"platform_system": "Darwin", "sys_platform": "darwin", "platform_machine": "arm64"},
 }
 LEGACY_FLOORS = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
-ARCHITECTURES = re.compile(rb"(?:(?:sm|compute)_\d+[af]? ?){2,}")
+ARCHITECTURES = re.compile(rb"((?:(?:sm|compute)_\d+[af]? ?){2,})\0")
 COMPANIONS = ("torchvision", "torchaudio")
 
 
@@ -127,8 +127,8 @@ def architectures(wheel: zipfile.ZipFile) -> list[str]:
         return []
     tail = b""
     while chunk := member.read(1 << 20):
-        if match := ARCHITECTURES.search(tail + chunk + b" "):
-            return match.group().decode().split()
+        if match := ARCHITECTURES.search(tail + chunk):
+            return match[1].decode().split()
         tail = chunk[-512:]
     return []
 
