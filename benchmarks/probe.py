@@ -23,7 +23,9 @@ def seconds(command: list[str]) -> float:
 
 def main() -> None:
     """Prints one line per program, and the ratio."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--python", default=sys.executable, help="an interpreter with torch")
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()

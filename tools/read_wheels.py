@@ -1,6 +1,6 @@
 """Regenerates ``torchmigrate/data/wheels_read.json`` and ``companions.json`` from the published wheels.
 
-    python tools/read_wheels.py [--since 2.4] [--only 2.15]
+    PIP_INDEX_URL=… python tools/read_wheels.py [--since 2.4] [--only 2.15]
 
 Every fact is read in a wheel on the package index and nowhere else: the CUDA version in ``torch/version.py``, the
 architecture string that is compiled into ``libtorch_python.so``, the pinned libraries in ``METADATA``, the Python
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 import re
 import sys
 import urllib.request
@@ -28,7 +29,6 @@ from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
-INDEX = "https://pypi.org/simple"
 DATA = Path(__file__).parent.parent / "torchmigrate" / "data"
 PLATFORMS = {
     "manylinux": {"x86_64": "linux_x86_64", "aarch64": "linux_aarch64"},
@@ -42,7 +42,7 @@ ENVIRONMENTS = {
     "macosx_arm64": {"platform_system": "Darwin", "sys_platform": "darwin", "platform_machine": "arm64"},
 }
 LEGACY_FLOORS = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
-ARCHITECTURES = re.compile(rb"(?:(?:sm|compute)_\d+[af]? ?){2,}")
+ARCHITECTURES = re.compile(rb"((?:(?:sm|compute)_\d+[af]? ?){2,})\0")
 COMPANIONS = ("torchvision", "torchaudio")
 
 
@@ -89,7 +89,8 @@ def open_wheel(url: str) -> zipfile.ZipFile:
 
 def links(project: str) -> dict[str, str]:
     """Wheel file name → URL, for every wheel of ``project`` on the index."""
-    with urllib.request.urlopen(f"{INDEX}/{project}/") as reply:
+    index = os.environ["PIP_INDEX_URL"].rstrip("/")
+    with urllib.request.urlopen(f"{index}/{project}/") as reply:
         page = reply.read().decode()
     return {name: url for url, name in re.findall(r'<a href="([^"#]+)[^>]*>([^<]+\.whl)</a>', page)}
 
@@ -126,8 +127,8 @@ def architectures(wheel: zipfile.ZipFile) -> list[str]:
         return []
     tail = b""
     while chunk := member.read(1 << 20):
-        if match := ARCHITECTURES.search(tail + chunk + b" "):
-            return match.group().decode().split()
+        if match := ARCHITECTURES.search(tail + chunk):
+            return match[1].decode().split()
         tail = chunk[-512:]
     return []
 
@@ -190,7 +191,7 @@ def torch_rows(since: Version, only: str | None) -> list[dict[str, Any]]:
             "floor": group["floor"],
             "libraries": libraries,
             "evidence": "wheel",
-            "source": f"{INDEX}/torch/#{url.rsplit('/', 1)[1]}",
+            "source": f"the Python Package Index: {url.rsplit('/', 1)[1]}",
         }
         print(row, file=sys.stderr)
         rows.append(row)
@@ -220,7 +221,7 @@ def companion_rows(since: Version) -> list[dict[str, Any]]:
                 "torch": f"{exact[1]}.{exact[2]}" if exact else None,
                 "requires": f"torch{pin}",
                 "evidence": "wheel",
-                "source": f"{INDEX}/{project}/#{url.rsplit('/', 1)[1]}",
+                "source": f"the Python Package Index: {url.rsplit('/', 1)[1]}",
             }
             print(row, file=sys.stderr)
             rows.append(row)

@@ -229,6 +229,7 @@ def test_the_users_interpreter_is_found_in_order(
     environ["VIRTUAL_ENV"] = "/venv"
     assert find_python(None, environ, project) == "/venv/bin/python"
     assert find_python("/mine", environ, project) == "/mine"
+    assert find_python("../.venv/bin/python", environ, project) == str(environment / "python")
     assert find_python("python3", environ, project) == str(on_path)
 
 

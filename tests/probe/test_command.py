@@ -66,6 +66,7 @@ def test_a_terminal_gets_a_panel_for_each_gpu() -> None:
     assert "\x1b[" in done.stdout
     assert "0: Tesla V100-SXM2-16GB" in done.stdout
     assert "1: NVIDIA B200" in done.stdout
+    assert "│ 7.0 " in done.stdout
 
 
 def test_json_prints_facts_that_can_be_judged_elsewhere(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import socket
 import subprocess
@@ -17,13 +18,13 @@ from torchmigrate.probe.ray import RayError, facts_of_nodes, shipped
 
 # Without this Ray takes the machine's outer address for 127.0.0.1; it is read when ray is imported.
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-ray = pytest.importorskip("ray")
+ray: Any = pytest.importorskip("ray")
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """Three nodes on this machine, bound to the loopback interface."""
-    from ray.cluster_utils import Cluster
+    Cluster: Any = importlib.import_module("ray.cluster_utils").Cluster  # noqa: N806
 
     node = {
         "num_cpus": 1,
@@ -31,7 +32,7 @@ def cluster() -> Iterator[Any]:
         "include_dashboard": False,
         "object_store_memory": 80 << 20,
     }
-    made = Cluster(initialize_head=True, head_node_args=node)
+    made: Any = Cluster(initialize_head=True, head_node_args=node)
     for _ in range(2):
         made.add_node(num_cpus=1, node_ip_address="127.0.0.1", object_store_memory=80 << 20)
     made.wait_for_nodes()

@@ -92,3 +92,21 @@ def test_codes_in_the_fixtures_cover_every_code_but_those_of_smoke_and_fleets() 
     recorded = {finding["code"] for name in SITUATIONS for finding in load(name)[1]["findings"]}
     pages = {code for code in registry.rules() if code.startswith("RT")}
     assert pages - recorded == {"RT033", "RT040"}
+
+
+@pytest.mark.parametrize("outcome", ["ok", "raised", "hung", "killed"])
+@pytest.mark.parametrize("cuda", [None, "13.0", "11.7", "99.9"])
+@pytest.mark.parametrize(
+    "version", ["unknown", "1.13.1+cu117", "2.16.0.dev20261101+cu134", "2.12.0a0+git1", "9", ""]
+)
+def test_a_torch_that_no_table_knows_gets_a_verdict(version: str, cuda: str | None, outcome: str) -> None:
+    data, _ = load("30-v100-and-b200")
+    data["torch"] = {"version": version, "compiled": ["sm_70", "sm_90a", "compute_90"]}
+    data["torch"] |= {
+        "cuda": cuda,
+        "imported": {"outcome": outcome, "detail": "ImportError: libcudart.so.12"},
+    }
+    data["packages"] = {"torchvision": "0.1", "torchaudio": "?", "triton": "nightly", "nvidia-nccl-cu99": "1"}
+    verdict = judge(facts_format.from_json(data), "2.12")
+    assert all(finding.message for finding in verdict.findings)
+    assert failed(verdict)

@@ -37,6 +37,9 @@ class Answer:
     """Standard output, for programs that answer there (`run`); at most `MOST_OUTPUT` characters."""
 
 
+LIMIT = 3.0
+"""Seconds for a question that has no limit of its own."""
+
 MOST_OUTPUT = 1 << 16
 
 
@@ -140,7 +143,7 @@ class Drain:
 
     def read(self) -> str:
         # A grandchild may hold the pipe open after the child is gone; what came until now has to do.
-        self._thread.join(1)
+        self._thread.join(0.3)
         return b"".join(self._kept).decode("utf-8", "replace")
 
 

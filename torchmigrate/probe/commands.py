@@ -54,7 +54,8 @@ def reinstall(facts: Facts) -> Install:
     local = version.partition("+")[2]
     if local in {build.variant for build in matrix.builds()}:
         return _install(["--force-reinstall", f"torch=={version}", "--index-url", f"{matrix.INDEX}/{local}"])
-    return _install(["--force-reinstall", f"torch=={version.split('+')[0]}"])
+    public = version.split("+")[0]
+    return _install(["--force-reinstall", f"torch=={public}" if matrix.number(public) else "torch"])
 
 
 def pip(arguments: str, facts: Facts) -> str:

@@ -42,7 +42,8 @@ def read(path: Path) -> list[tuple[str, Facts]]:
     several = isinstance(data, list)
     machines = []
     for index, item in enumerate(data if several else [data]):
-        name = f"{path.stem}[{index}]" if several else path.stem
+        stem = path.stem.removesuffix(".facts")
+        name = f"{stem}[{index}]" if several else stem
         try:
             machines.append((name, from_json(item)))
         except FactsError as error:

@@ -9,19 +9,14 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from torchmigrate.findings import Finding
 from torchmigrate.probe import commands, matrix
-from torchmigrate.probe.driver import COMPAT_UNSUPPORTED
-from torchmigrate.probe.facts import Extension, Facts, Gpu, Torch
-from torchmigrate.probe.fit import best, fit_code, newest_torch, next_torch, platform_of
-from torchmigrate.probe.saying import driver_text, error, info, names, warning
+from torchmigrate.probe.facts import Extension, Facts, Torch
+from torchmigrate.probe.fit import best, platform_of
+from torchmigrate.probe.saying import error, info, warning
 
 ENDED = {
     "torchtext": "its development has ended, and its last release was built for torch 2.3",
     "functorch": "it has been a part of torch since 2.0",
 }
-
-ADVICE = {"2.11": ("12.8", "7.0"), "2.15": ("12.6", "7.2")}
-"""Torch minor version → a CUDA version that its own warning still names though no such build has the code, and the
-newest capability that is told so: pytorch/pytorch#182250, and PYTORCH_RELEASES_CODE_CC in the 2.15.0 wheel."""
 
 
 def findings(facts: Facts) -> Iterator[Finding]:
@@ -181,7 +176,11 @@ def companions(facts: Facts, torch: Torch) -> Iterator[Finding]:
     for project in commands.COMPANIONS:
         version = facts.packages.get(project)
         made_for = matrix.companion_torch(project, version) if version else None
-        if made_for and made_for != minor:
+        said = any(
+            e.distribution == project and torch.cuda and e.cuda != torch.cuda.split(".")[0]
+            for e in facts.extensions
+        )
+        if made_for and made_for != minor and not said:
             yield companion_mismatch(facts, torch, project, f"was made for torch {made_for}")
     platform, triton = platform_of(facts), facts.packages.get("triton")
     if triton is None or platform is None or torch.cuda is None:
@@ -224,81 +223,4 @@ def torchcomms(facts: Facts) -> Iterator[Finding]:
             "RT029",
             f"torchcomms {facts.packages['torchcomms']} is installed and switched off",
             "export TORCH_DISTRIBUTED_USE_TORCHCOMMS=1",
-        )
-
-
-def on_gpus(facts: Facts) -> Iterator[Finding]:
-    """Whether the installed torch runs on every GPU of this machine."""
-    torch = facts.torch
-    if torch is None:
-        return
-    minor = matrix.minor(torch.version)
-    gpus = [gpu for gpu in facts.gpus if gpu.vendor in ("nvidia", "amd")]
-    if gpus and not (torch.cuda or torch.hip or torch.xpu):
-        build = best(minor, facts, gpus)
-        yield warning(
-            "RT027",
-            f"torch {torch.version} is a CPU build, and this machine has {names(gpus)}",
-            commands.install(build, facts).best(facts) if build else None,
-        )
-    if torch.cuda is None:
-        return
-    nvidia = [gpu for gpu in gpus if gpu.vendor == "nvidia"]
-    fits = [(gpu, fit_code(gpu, torch.compiled, torch.cuda, facts)) for gpu in nvidia]
-    if (old := [gpu for gpu, found in fits if not found.driver]) and facts.driver.init != COMPAT_UNSUPPORTED:
-        yield driver_too_old(facts, torch, old)
-    if bare := [gpu for gpu, found in fits if found.runs is False and found.driver]:
-        yield from no_code(facts, torch, bare)
-    if compiling := [gpu for gpu, found in fits if found.runs and found.code and found.code.ptx]:
-        yield info(
-            "RT024", f"{names(compiling)} runs torch {torch.version} by PTX: the first start compiles, slowly"
-        )
-    if matrix.number(minor) < (2, 11):
-        newest = max(
-            (matrix.number(f"{a.split('_')[1][:-1]}.{a[-1]}") for a in torch.compiled if a[-1].isdigit()),
-            default=(0,),
-        )
-        above = [gpu for gpu, found in fits if found.runs and matrix.number(gpu.capability or "0") > newest]
-        if above:
-            message = f"torch {torch.version} warns that {names(above)} is newer than its code; the code runs there, ignore it"
-            yield info("RT025", message)
-
-
-def driver_too_old(facts: Facts, torch: Torch, gpus: list[Gpu]) -> Finding:
-    """The installed build needs a newer driver; mended by a build for the driver that is there, if one was published."""
-    cuda = torch.cuda or ""
-    needed = matrix.minimum_driver(cuda, facts.platform.system)
-    build = best(matrix.minor(torch.version), facts, gpus)
-    upgrade = commands.upgrade_driver(cuda, facts)
-    message = f"torch {torch.version} is built for CUDA {cuda} and needs driver {needed} or newer; this is {driver_text(facts)}"
-    if build is None:
-        return error("RT012", message, upgrade)
-    return error("RT012", f"{message}. Or {upgrade}", commands.install(build, facts).best(facts))
-
-
-def no_code(facts: Facts, torch: Torch, gpus: list[Gpu]) -> Iterator[Finding]:
-    """The installed build has no code for some GPUs: another build of the same release, or another release."""
-    minor = matrix.minor(torch.version)
-    build = (
-        best(minor, facts, gpus)
-        or newest_torch(facts, gpus, below=minor)
-        or next_torch(facts, gpus, above=minor)
-    )
-    holds = " ".join(torch.compiled)
-    if facts.platform.jetson and (build is None or build.torch != minor):
-        yield error(
-            "RT028",
-            f"torch {torch.version} has no code for {names(gpus)} ({holds}): it was built for servers, not for Jetson",
-            commands.jetson(facts).best(facts),
-        )
-        return
-    hint = commands.install(build, facts).best(facts) if build else None
-    yield error("RT021", f"torch {torch.version} has no code for {names(gpus)}; it holds {holds}", hint)
-    wrong, newest = ADVICE.get(minor, (None, "0"))
-    told = [gpu for gpu in gpus if gpu.capability and matrix.number(gpu.capability) <= matrix.number(newest)]
-    if wrong and (minor != "2.11" or any(gpu.capability == "7.0" for gpu in told)) and told:
-        yield info(
-            "RT026",
-            f"torch {minor}'s own warning names CUDA {wrong} for {names(told)}; no such build has the code, ignore it",
-            hint,
         )

@@ -6,13 +6,14 @@ task as a zip file. Each node judges the interpreter that its Ray worker runs in
 
 from __future__ import annotations
 
+import importlib
 import io
 import socket
 import zipfile
 from importlib import resources
 from typing import Any
 
-SHIPPED = ("__init__.py", "ask.py", "collect.py", "facts.py")
+SHIPPED = ("__init__.py", "ask.py", "collect.py", "facts.py", "nvidia.py", "system.py")
 SHIPPED_SNIPPETS = ("__init__.py", "cuda.py", "imported.py", "installed.py", "nvml.py")
 
 
@@ -26,8 +27,8 @@ def facts_of_nodes(address: str, limit: float, seconds: float = 120.0) -> list[d
     ``limit`` is the time for importing torch on a node, ``seconds`` the time for the whole cluster. Raises `RayError`.
     """
     try:
-        import ray
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+        ray: Any = importlib.import_module("ray")
+        strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
     except ImportError:
         raise RayError("ray is not installed; install torchmigrate[ray]") from None
 
@@ -67,9 +68,9 @@ def facts_of_nodes(address: str, limit: float, seconds: float = 120.0) -> list[d
         task = ray.remote(num_cpus=0, max_retries=0)(collect_on_node)
         package = shipped()
         answers = [
-            task.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote(
-                package, limit
-            )
+            task.options(
+                scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+            ).remote(package, limit)
             for node in nodes
         ]
         facts: list[dict[str, Any]] = ray.get(answers, timeout=seconds)

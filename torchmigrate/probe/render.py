@@ -65,7 +65,7 @@ def rich(verdict: Verdict, width: int, findings: Sequence[Finding], stages: Sequ
     console.print(Text(escape(machine(verdict.facts)), style="bold"))
     panels: list[RenderableType] = [
         Panel(
-            Text(escape("\n".join([gpu.capability or "?", *about(gpu)[1:]]))),
+            Text("\n".join(map(escape, [gpu.capability or "?", *about(gpu)[1:]]))),
             title=Text(escape(f"{i}: {gpu.name}")),
             expand=False,
         )

@@ -2,7 +2,7 @@
 
 Every function here is pure. The findings come from four places, in the order in which a reader wants them: the
 interpreter and its packages (`torchmigrate.probe.installed`), the driver (`torchmigrate.probe.driver`), the installed
-torch on these GPUs, and the target version on these GPUs (`torchmigrate.probe.target`).
+torch on these GPUs (`torchmigrate.probe.on_gpus`), and the target version on these GPUs (`torchmigrate.probe.target`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torchmigrate.findings import Finding
-from torchmigrate.probe import driver, installed, matrix, target
+from torchmigrate.probe import driver, installed, matrix, on_gpus, target
 from torchmigrate.probe.commands import Install, install
 from torchmigrate.probe.facts import Facts
 from torchmigrate.probe.fit import Fit, candidates, fit
@@ -44,7 +44,7 @@ def judge(facts: Facts, wanted: str | None = None) -> Verdict:
     """The verdict on a machine for the torch minor version ``wanted``, by default the newest that the tables know."""
     version = wanted or matrix.versions()[-1]
     build = target.best_build(version, facts)
-    findings = [*installed.findings(facts), *driver.findings(facts), *installed.on_gpus(facts)]
+    findings = [*installed.findings(facts), *driver.findings(facts), *on_gpus.findings(facts)]
     said = {(finding.code, finding.hint) for finding in findings}
     findings += [f for f in target.findings(version, facts, build) if (f.code, f.hint) not in said]
     rows = [Row(b, tuple(fit(gpu, b, facts) for gpu in facts.gpus)) for b in candidates(version, facts)]

@@ -8,6 +8,7 @@ device every later answer would be about that error.
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import os
 import sys
@@ -169,7 +170,8 @@ def process_group(backend: str) -> str:
     options = {"rank": 0, "world_size": 1, "store": dist.HashStore()}
     if state.device == "cuda":
         torch.cuda.set_device(0)
-        options["device_id"] = torch.device("cuda", 0)
+        if "device_id" in inspect.signature(dist.init_process_group).parameters:
+            options["device_id"] = torch.device("cuda", 0)
     dist.init_process_group(backend=backend, **options)
     try:
         value = torch.ones(4, device=state.device)
