@@ -47,6 +47,8 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     tag = upgrade.tag_of(index)
     if tag is None or not (reason := upgrade.lacks(tag.name, ctx.options)):
         return
+    if not index.option and _is_used(index, ctx):
+        return  # the command that uses it knows more
     chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
     needs_driver = chosen is not None and (chosen.cuda or "").split(".")[0] != tag.name[2:-1]
     severity = Severity.INFO if upgrade.stays(index.unit, ctx.options) else Severity.ERROR
@@ -57,4 +59,13 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         span=index.value.place(tag.start, tag.end),
         fix=upgrade.fix(index, ctx.source, ctx.options),
         hint=wheels.driver_note(chosen) if chosen is not None and needs_driver else None,
+    )
+
+
+def _is_used(index: Reference, ctx: ReferenceContext) -> bool:
+    places = {piece.span for piece in index.value.pieces}
+    return any(
+        other.option and not places.isdisjoint(piece.span for piece in other.value.pieces)
+        for other in ctx.references
+        if other.sort is Sort.INDEX and other is not index
     )

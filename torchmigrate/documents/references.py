@@ -79,6 +79,8 @@ class Reference:
     several: bool = False
     """Whether this is one of several values that the file gives."""
     style: Style = Style.PEP508
+    marker: str = ""
+    """The environment marker of a requirement."""
     fixed: str = ""
     """Why it may not be edited here: its hash is pinned, …; empty if it may."""
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from torchmigrate import wheels
 from torchmigrate.context import Options
+from torchmigrate.documents.reader import INDEX_URL
 from torchmigrate.documents.references import Reference, Role, Sort, Unit
-from torchmigrate.documents.specifiers import Clause, clauses, lowest, patches
+from torchmigrate.documents.specifiers import Clause, applies, clauses, lowest, patches
 from torchmigrate.findings import Edit, Fix
 from torchmigrate.probe import matrix
 from torchmigrate.probe.matrix import Build
@@ -46,7 +47,7 @@ def tag_of(reference: Reference) -> Tag | None:
         found = _BACKEND.fullmatch(reference.text)
         return Tag(found[0], 0, len(found[0])) if found else None
     match = _TAG.search(reference.text)
-    if match is None or match["channel"] == "nightly":
+    if match is None or match["channel"] == "nightly" or not INDEX_URL.fullmatch(reference.text):
         return None
     return Tag(match["tag"], *match.span("tag"))
 
@@ -67,6 +68,8 @@ def lacks(tag: str, options: Options) -> str:
 def excluding(reference: Reference, options: Options) -> list[Clause]:
     """The conditions of a requirement on torch that keep the target out, and would let an older one in."""
     allowed = patches(wheels.release(options.target))
+    if not applies(reference, wheels.python_range(options.target)):
+        return []
     return [
         clause
         for clause in clauses(reference)
@@ -89,9 +92,19 @@ def release_of(name: str, target: Version) -> list[str]:
 def left_behind(reference: Reference, options: Options) -> list[Clause]:
     """The conditions of a companion's requirement that keep out the release that goes with the target."""
     allowed = release_of(reference.name, options.target)
-    if not allowed:
+    if not allowed or not applies(reference, wheels.python_range(options.target)):
         return []
-    return [clause for clause in clauses(reference) if clause.is_upper and not clause.allows(allowed)]
+    newest = tuple(map(int, allowed[0].split(".")[:2]))
+    return [
+        clause
+        for clause in clauses(reference)
+        if clause.is_upper and not clause.allows(allowed) and (clause.minor or (0, 0)) <= newest
+    ]
+
+
+def is_other_build(clause: Clause, options: Options) -> str:
+    """Why the build that a local version names does not serve the target; empty if it does, or names none."""
+    return lacks(clause.local, options) if clause.local else ""
 
 
 def stays(unit: Unit, options: Options) -> bool:
@@ -156,6 +169,12 @@ class _Plan:
 
     def make(self) -> None:
         """Collects the edits. Raises _Refused if one that is needed cannot be made."""
+        for reference in self.unit.references:
+            if other := _other_accelerator(reference):
+                raise _Refused(f"{other} has a torch of its own, and which goes with the target is not known")
+        tags = {tag.name for index in self.unit.of(Sort.INDEX) if (tag := tag_of(index))}
+        if len(tags) > 1:
+            raise _Refused(f"it offers several builds to choose from: {', '.join(sorted(tags))}")
         for index in self.unit.of(Sort.INDEX):
             self._index(index)
         for torch in self.unit.of(Sort.REQUIREMENT, *TORCH):
@@ -224,9 +243,9 @@ class _Plan:
                 self._write(torch, clause, clause.public + (f"+{build}" if build else ""))
 
     def _local(self, clause: Clause) -> str:
-        """The local version to pin: none where the default index gives the build."""
-        if not clause.local or not clause.local.startswith("cu"):
-            return ""
+        """The local version to pin: none where the default index gives the build; ``cpu`` stays."""
+        if not clause.local.startswith("cu"):
+            return clause.local
         return "" if self.chosen.default else self.chosen.variant
 
     def _companion(self, companion: Reference) -> None:
@@ -261,6 +280,23 @@ class _Plan:
             raise _Refused(f"the version of {reference.name} is put together from several places")
         self.edits.append(edit)
 
+
+def _other_accelerator(reference: Reference) -> str:
+    """The accelerator other than CUDA that a reference names."""
+    if reference.sort is Sort.REQUIREMENT and reference.name in _OTHERS:
+        return reference.name
+    named = re.search(r"(?:/whl/(?:test/|nightly/)?|\+)(rocm|xpu)", reference.text)
+    return named[1] if named else ""
+
+
+_OTHERS = (
+    "torch-npu",
+    "torch-xla",
+    "torch-mlu",
+    "torch-musa",
+    "intel-extension-for-pytorch",
+    "torch-directml",
+)
 
 _LIBRARY = re.compile(r"nvidia-(?P<name>[\w-]+)-cu1[12]")
 
