@@ -60,8 +60,10 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 def _fix(image: Reference, match: re.Match[str], cuda: str) -> Fix | str:
     from torchmigrate import wheels
 
-    if image.fixed:
-        return image.fixed
+    if image.fixed or image.unit.fixed:
+        return image.fixed or image.unit.fixed
+    if image.unit.role is Role.TEST:
+        return "workflows often build for several CUDA versions"
     if image.several:
         return "the file gives several values for the tag"
     rest = _FLAVOUR.fullmatch(match["rest"] or "")

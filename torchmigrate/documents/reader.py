@@ -73,6 +73,8 @@ class Reader:
     def __init__(self, view: str, role: Role) -> None:
         self.view = view
         self.role = role
+        self.fixed = ""
+        """Why nothing that is read now may be edited; empty if it may."""
         self.variables: dict[str, list[Span]] = {}
         self.units: list[Unit] = []
         self._raw: list[_Raw] = []
@@ -80,7 +82,7 @@ class Reader:
 
     def unit(self, role: Role | None = None) -> Unit:
         """A new unit."""
-        unit = Unit(role or self.role)
+        unit = Unit(role or self.role, self.fixed)
         self.units.append(unit)
         return unit
 

@@ -53,6 +53,8 @@ class Unit:
     """What is installed together: one command, or one file that states requirements."""
 
     role: Role
+    fixed: str = ""
+    """Why it may not be edited; empty if it may."""
     references: list[Reference] = field(default_factory=list)
 
     def of(self, sort: Sort, *names: str) -> list[Reference]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from torchmigrate import wheels
 from torchmigrate.context import Options
 from torchmigrate.documents.reader import INDEX_URL
-from torchmigrate.documents.references import Reference, Role, Sort, Unit
+from torchmigrate.documents.references import Reference, Role, Sort, Style, Unit
 from torchmigrate.documents.specifiers import Clause, applies, clauses, lowest, patches
 from torchmigrate.findings import Edit, Fix
 from torchmigrate.probe import matrix
@@ -119,6 +119,8 @@ def fix(reference: Reference, source: Source, options: Options) -> Fix | str:
     unit = reference.unit
     if unit.role is Role.LOCK:
         return "a lock file is written by its tool: upgrade torch with it, once the project's own files are mended"
+    if unit.fixed:
+        return unit.fixed
     if stays(unit, options):
         return "this installs an older torch, which tests often do on purpose"
     chosen = wheels.choose(options.target, options.gpu_architectures)
@@ -162,6 +164,7 @@ class _Plan:
     edits: list[Edit] = field(default_factory=list)
     pins: int = 0
     tags: set[str] = field(default_factory=set)
+    keeps_index: bool = False
 
     @property
     def title(self) -> str:
@@ -169,9 +172,17 @@ class _Plan:
 
     def make(self) -> None:
         """Collects the edits. Raises _Refused if one that is needed cannot be made."""
+        if any(r.style is Style.CONDA for r in self.unit.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS)):
+            raise _Refused("which builds conda's channels have is not known here")
+        if found := _OTHER_TORCH.search(self.source.text):
+            raise _Refused(
+                f"{found[0].decode()} goes with a torch of its own, and which that is is not known here"
+            )
         for reference in self.unit.references:
             if other := _other_accelerator(reference):
-                raise _Refused(f"{other} has a torch of its own, and which goes with the target is not known")
+                raise _Refused(
+                    f"{other} has builds of its own, and which of them the target has is not known here"
+                )
         tags = {tag.name for index in self.unit.of(Sort.INDEX) if (tag := tag_of(index))}
         if len(tags) > 1:
             raise _Refused(f"it offers several builds to choose from: {', '.join(sorted(tags))}")
@@ -206,9 +217,10 @@ class _Plan:
         self.tags.add(tag.name)
         if index.several:
             raise _Refused("the file gives several values for the index")
-        if index.removal and self._may_go(index):
+        if index.removal is not None and self._may_go(index):
             self.edits.append(Edit(index.removal.start, index.removal.end, ""))
             return
+        self.keeps_index = True
         edit = index.value.edit(tag.start, tag.end, self.chosen.variant, wheels.full_cuda_versions())
         if edit is None:
             raise _Refused("the index is put together from several places")
@@ -219,6 +231,8 @@ class _Plan:
         """Whether the default index gives the chosen build: not on Windows, where it gives the one for the CPU."""
         if not self.chosen.default or not _OFFICIAL.match(index.text) or index.option == "--torch-backend":
             return False
+        if len(index.value.pieces) > 1:
+            return False  # it is made to be chosen from outside
         only_there = any(r.name.startswith("pytorch-triton") for r in self.unit.of(Sort.REQUIREMENT))
         return (
             not only_there
@@ -243,10 +257,10 @@ class _Plan:
                 self._write(torch, clause, clause.public + (f"+{build}" if build else ""))
 
     def _local(self, clause: Clause) -> str:
-        """The local version to pin: none where the default index gives the build; ``cpu`` stays."""
+        """The local version to pin: none where the index goes and the default one gives the build; ``cpu`` stays."""
         if not clause.local.startswith("cu"):
             return clause.local
-        return "" if self.chosen.default else self.chosen.variant
+        return "" if self.chosen.default and not self.keeps_index else self.chosen.variant
 
     def _companion(self, companion: Reference) -> None:
         allowed = release_of(companion.name, self.options.target)
@@ -283,20 +297,13 @@ class _Plan:
 
 def _other_accelerator(reference: Reference) -> str:
     """The accelerator other than CUDA that a reference names."""
-    if reference.sort is Sort.REQUIREMENT and reference.name in _OTHERS:
+    if reference.name == "intel-extension-for-pytorch":
         return reference.name
     named = re.search(r"(?:/whl/(?:test/|nightly/)?|\+)(rocm|xpu)", reference.text)
     return named[1] if named else ""
 
 
-_OTHERS = (
-    "torch-npu",
-    "torch-xla",
-    "torch-mlu",
-    "torch-musa",
-    "intel-extension-for-pytorch",
-    "torch-directml",
-)
+_OTHER_TORCH = re.compile(rb"torch[-_](?:npu|mlu|musa|directml|xla)\b")
 
 _LIBRARY = re.compile(r"nvidia-(?P<name>[\w-]+)-cu1[12]")
 
