@@ -30,7 +30,7 @@ rule = Rule(code="CU502", references=(Sort.INDEX,))
 def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents.reader import INDEX_URL
 
-    if index.undecided and INDEX_URL.fullmatch(index.text):
+    if index.undecided and INDEX_URL.match(index.text):
         yield ctx.finding(
             index,
             f"which builds this index gives depends on `{index.undecided}`, which is not set here",

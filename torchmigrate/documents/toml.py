@@ -209,7 +209,7 @@ def read_lock(reader: Reader) -> None:
                 reader.package(name["name"], Span(*version.span("version")), unit, style=Style.PEP508)
     seen: set[str] = set()
     for match in INDEX_URL.finditer(view):
-        tag = re.search(r"/whl/(?:\w+/)?(\w+)", match[0])
+        tag = re.search(r"/whl/(?:test/|nightly/)?(\w+)", match[0])
         if tag and tag[1] not in seen:
             seen.add(tag[1])
             reader.index(Span(*match.span()), unit, "")

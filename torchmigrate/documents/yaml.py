@@ -31,6 +31,8 @@ def read(reader: Reader) -> None:
     view = reader.view
     conda = bool(_CONDA.search(view)) and bool(_CHANNELS.search(view)) and "runs-on" not in view
     unit = reader.unit() if conda else None
+    pip: int | None = None
+    """How deep ``- pip:`` is indented, while its list is read."""
     block: int | None = None
     indent_of_list = ""
     list_key = ""
@@ -57,8 +59,17 @@ def read(reader: Reader) -> None:
             if entry:
                 block = width + len(entry["dashes"])
             continue
+        if unit is not None and pip is not None and width <= pip and text.strip():
+            pip = None
+        if unit is not None and re.fullmatch(r" *- pip: *", content):
+            pip = width
+            continue
         if unit is not None and (item := _ITEM.fullmatch(view, line.start, end)):
-            _conda(reader, unit, unquoted(view, *item.span("value")))
+            span = unquoted(view, *item.span("value"))
+            if list_key == "channels":
+                continue
+            if pip is None or view.startswith("-", span.start) or not reader.requirement(span, unit):
+                _conda(reader, unit, span)
             continue
         entry = _ENTRY.fullmatch(view, line.start, end)
         if entry:
