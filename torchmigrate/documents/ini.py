@@ -43,7 +43,7 @@ def read(reader: Reader) -> None:
 
 
 def _check(view: str) -> None:
-    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    parser = configparser.RawConfigParser(strict=False)
     try:
         parser.read_string(view)
     except configparser.Error as error:

@@ -70,11 +70,25 @@ def _requirement(reader: Reader, span: Span, unit: Unit, removal: Span) -> None:
     if _LOCAL.match(text):
         reader.wheel(part, unit)
         return
-    if not reader.requirement(part, unit, removal=removal, fixed=fixed) and re.match(
-        r"(?:torch|nvidia-)", text
-    ):
+    understood = reader.requirement(part, unit, removal=removal, fixed=fixed)
+    if _WATCHED.match(text) and not (understood and _is_valid(reader.view[part.start : part.end])):
         line = reader.view.count("\n", 0, span.start) + 1
         raise SourceError(f"not a requirement: `{text.splitlines()[0][:60]}`", line, 1)
+
+
+_WATCHED = re.compile(r"(?:torch|torchvision|torchaudio|triton)(?![\w.-])", re.IGNORECASE)
+
+
+def _is_valid(text: str) -> bool:
+    if "$" in text:
+        return True  # pip puts the environment's values in
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        Requirement(re.sub(r"\\\r?\n", " ", text))
+    except InvalidRequirement:
+        return False
+    return True
 
 
 def _stripped(view: str, start: int, end: int) -> Span:
