@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator
+from itertools import pairwise
 
 from torchmigrate.config import toml_loads
 from torchmigrate.documents import shell
@@ -203,7 +204,7 @@ def read_lock(reader: Reader) -> None:
     else:
         check(view)
         starts = [match.start() for match in _PACKAGE.finditer(view)]
-        for start, end in zip(starts, [*starts[1:], len(view)], strict=True):
+        for start, end in pairwise([*starts, len(view)]):
             name, version = _NAME.search(view, start, end), _VERSION.search(view, start, end)
             if name and version:
                 reader.package(name["name"], Span(*version.span("version")), unit, style=Style.PEP508)
