@@ -221,8 +221,23 @@ def plain(x):
     return not torch.jit.isinstance(x, (int, str))
 """
 
-VALUES = (
-    *([], [1], [1.0], [1, "a"], (1,), {}, {"a": torch.ones(1)}, {"a": 1}, {1: torch.ones(1)}, None, 1, True, 1.0, "a"),
+VALUES: tuple[object, ...] = (
+    *(
+        [],
+        [1],
+        [1.0],
+        [1, "a"],
+        (1,),
+        {},
+        {"a": torch.ones(1)},
+        {"a": 1},
+        {1: torch.ones(1)},
+        None,
+        1,
+        True,
+        1.0,
+        "a",
+    ),
     *(torch.ones(1), [torch.ones(1)], [[1]]),
 )
 
