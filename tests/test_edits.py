@@ -290,3 +290,34 @@ def test_a_replacement_passes_only_if_parentheses_around_it_change_nothing(progr
     except (VerifyError, SourceError):
         verified = False
     assert verified == (expected == actual)
+
+
+class TestWindows:
+    """Only the top-level statements around an edit are compared; the others must begin and end where they did."""
+
+    @pytest.mark.parametrize(
+        ("old", "replacement"),
+        [
+            ("x = N\ny = '''a'''\nz = 1\n", ("N", "'''")),
+            ("x = 1\n# N\ny = 2\n", ("# N\n", "if x:\n    ")),
+            ("x = 1\nN\ny = 2\n", ("N", "class A:")),
+            ("a = 1\nx = N\nb = 2\n", ("N", "\\")),
+            ("a = 1\nx = N\n(b)\n", ("N\n", "f")),
+            ("@a\nN\ndef f(): ...\n", ("N\n", "x = 1\n")),
+        ],
+    )
+    def test_an_edit_that_reaches_over_its_statement_is_refused(
+        self, old: str, replacement: tuple[str, str]
+    ) -> None:
+        with pytest.raises(VerifyError):
+            verify(*edited(old, replacement))
+
+    def test_the_place_of_an_error_is_that_of_the_file(self) -> None:
+        old = "import a\n\n\ndef f():\n    pass\n\n\nx = f(N)  # lost\n"
+        with pytest.raises(VerifyError) as caught:
+            verify(*edited(old, ("N)  # lost", "1)")))
+        assert (caught.value.line, caught.value.column) == (8, 11)
+
+    def test_edits_far_apart_are_verified_apart(self) -> None:
+        old = "import N\n\n\n" + "def f():\n    return 1\n\n\n" * 50 + "x = M\n"
+        verify(*edited(old, ("N", "aa"), ("M", "bb")))

@@ -28,6 +28,7 @@ from torchmigrate.source import Source, SourceError
 from torchmigrate.suppress import without_directives
 from torchmigrate.tokens import Token, tokens
 from torchmigrate.trees import TreeComparison
+from torchmigrate.windows import Window, windows
 
 
 def verify(before: Source, after: Source, edits: Iterable[Edit]) -> None:
@@ -39,15 +40,26 @@ def verify(before: Source, after: Source, edits: Iterable[Edit]) -> None:
     ):
         raise VerifyError("the file would not be read back as it was meant")
     try:
-        shift = Shift(before.text, edits)
-        _compare_tokens(before, after, shift)
-        _compare_trees(before, after, shift)
+        for window in windows(before, after, edits):
+            _verify_window(window)
         _check_compiles(before, after)
     except SourceError as error:
         raise VerifyError(f"the result does not parse: {error.message}") from None
     except RecursionError:
         raise VerifyError("nested too deeply to verify") from None
-    _compare_comments(before, after)
+
+
+def _verify_window(window: Window) -> None:
+    before, after = window.before, window.after
+    shift = Shift(before.text, list(window.edits))
+    try:
+        old, new = list(tokens(before)), list(tokens(after))
+        _compare_tokens(before, old, new, shift)
+        _compare_trees(before, after, shift)
+        _compare_comments(before, old, new)
+    except VerifyError as error:
+        line = error.line and error.line + window.first_line - 1
+        raise VerifyError(error.message, line, error.column) from None
 
 
 _LAYOUT = {
@@ -61,18 +73,18 @@ _LAYOUT = {
 }
 
 
-def _compare_tokens(before: Source, after: Source, shift: Shift) -> None:
-    all_old = _significant(before)
+def _compare_tokens(before: Source, old_tokens: list[Token], new_tokens: list[Token], shift: Shift) -> None:
+    all_old = _significant(old_tokens)
     old = [token for token in all_old if not any(touches(edit, token.span) for edit in shift.old)]
     # What is left of a token that an edit cuts ends (or begins) where the edit's text begins (or ends).
-    cut_ends = _images_that_cut(all_old, shift, lambda edit: edit.start)
-    cut_starts = _images_that_cut(all_old, shift, lambda edit: edit.end)
+    cut_ends = {image.start for image in _images_that_cut(all_old, shift, lambda edit: edit.start)}
+    cut_starts = {image.end for image in _images_that_cut(all_old, shift, lambda edit: edit.end)}
     new = [
         token
-        for token in _significant(after)
+        for token in _significant(new_tokens)
         if not any(touches(image, token.span) for image in shift.new)
-        and token.span.end not in {image.start for image in cut_ends}
-        and token.span.start not in {image.end for image in cut_starts}
+        and token.span.end not in cut_ends
+        and token.span.start not in cut_starts
     ]
     for i, token in enumerate(old):
         if i >= len(new) or new[i] != token._replace(span=shift.moved(token.span)):
@@ -81,8 +93,8 @@ def _compare_tokens(before: Source, after: Source, shift: Shift) -> None:
         raise VerifyError(f"an edit makes the token `{new[len(old)].text}` of what was none")
 
 
-def _significant(source: Source) -> list[Token]:
-    return [token for token in tokens(source) if token.type not in _LAYOUT]
+def _significant(all_tokens: list[Token]) -> list[Token]:
+    return [token for token in all_tokens if token.type not in _LAYOUT]
 
 
 def _images_that_cut(old: list[Token], shift: Shift, edge: Callable[[Span], int]) -> list[Span]:
@@ -94,18 +106,18 @@ def _images_that_cut(old: list[Token], shift: Shift, edge: Callable[[Span], int]
     ]
 
 
-def _comments(source: Source) -> list[tuple[str, Span]]:
+def _comments(all_tokens: list[Token]) -> list[tuple[str, Span]]:
     return [
         (text, token.span)
-        for token in tokens(source)
+        for token in all_tokens
         if token.type == tokenize.COMMENT and (text := without_directives(token.text))
     ]
 
 
-def _compare_comments(before: Source, after: Source) -> None:
-    new = iter([text for text, _ in _comments(after)])
-    for text, span in _comments(before):
-        if text not in new:
+def _compare_comments(before: Source, old_tokens: list[Token], new_tokens: list[Token]) -> None:
+    left = iter([text for text, _ in _comments(new_tokens)])
+    for text, span in _comments(old_tokens):
+        if text not in left:
             raise _error(before, span, f"the comment `{text}` would be lost")
 
 

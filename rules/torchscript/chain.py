@@ -30,7 +30,20 @@ ASKS = (*TRACES, *TRACE_MODULES, *SCRIPTS, *FREEZES, *SAVES, *SAVE_METHODS, *LOA
 """What a rule must put into its ``asks`` for chains to be found."""
 
 _MODULE_METHODS = frozenset(
-    ["forward", "parameters", "named_parameters", "buffers", "named_buffers", "modules", "named_modules", "children", "named_children", "zero_grad", "state_dict", "load_state_dict"]
+    [
+        "forward",
+        "parameters",
+        "named_parameters",
+        "buffers",
+        "named_buffers",
+        "modules",
+        "named_modules",
+        "children",
+        "named_children",
+        "zero_grad",
+        "state_dict",
+        "load_state_dict",
+    ]
 )
 _KEYS = frozenset({"state_dict", "load_state_dict", "named_parameters", "named_buffers", "named_modules"})
 _MOVES = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_"])

@@ -30,7 +30,17 @@ if TYPE_CHECKING:
 __all__ = ["ASKS", "SCRIPTS", "fix_of"]
 
 _TRACE_ONLY = frozenset(
-    ["check_trace", "check_inputs", "check_tolerance", "optimize", "strict", "_force_outplace", "_store_inputs", "_compilation_unit", "_module_class"]
+    [
+        "check_trace",
+        "check_inputs",
+        "check_tolerance",
+        "optimize",
+        "strict",
+        "_force_outplace",
+        "_store_inputs",
+        "_compilation_unit",
+        "_module_class",
+    ]
 )
 _SCRIPT_ONLY = frozenset({"optimize", "_frames_up", "_rcb", "example_inputs"})
 _NEW_KEYWORDS = {"func": "mod", "mod": "mod", "obj": "mod", "example_kwarg_inputs": "kwargs"}
