@@ -12,8 +12,9 @@ from functools import cached_property
 from torchmigrate import registry
 from torchmigrate.config import Settings
 from torchmigrate.context import Options
-from torchmigrate.engine import Engine, Scan
-from torchmigrate.files import Input
+from torchmigrate.documents.kinds import kind_of
+from torchmigrate.engine import Engine, Scan, is_document
+from torchmigrate.files import SUFFIXES, Input
 from torchmigrate.findings import FileError, FileResult, Finding
 from torchmigrate.garbage import Paused
 from torchmigrate.gate import spelled
@@ -39,6 +40,14 @@ class FixResult:
     applied: tuple[Finding, ...]
     result: FileResult
     """What remains after fixing."""
+
+
+def wanted(settings: Settings) -> Callable[[str], bool]:
+    """Tells by a path whether a selected rule looks into such a file: a Python module, or a project file."""
+    selected = [r for r in registry.rules().values() if settings.selects(r.code, r.family, r.default)]
+    python = any(not rule.references for rule in selected)
+    documents = any(rule.references for rule in selected)
+    return lambda path: (python and path.endswith(SUFFIXES)) or (documents and kind_of(path) is not None)
 
 
 def check(
@@ -183,7 +192,7 @@ class Run:
             except OSError as error:
                 self.scans[path] = _unreadable(file, error)
                 continue
-            if self.engine.concerns(data):
+            if self.engine.concerns(file.path, data):
                 self._scan(path, data)
         self._link()
         for scan in self.scans.values():
@@ -225,6 +234,8 @@ class Run:
         imports = _imports({os.path.basename(module_path(path)) for path in fresh})
         reached = set()
         for path, file in self.files.items():
+            if is_document(path):
+                continue
             with contextlib.suppress(OSError):
                 data = _read(file)
                 if any(True for _ in spelled(exported, data)) and imports.search(data):
@@ -286,6 +297,7 @@ def _options(settings: Settings, minimum: Version) -> Options:
         settings.device_agnostic,
         settings.script_replacement,
         settings.keep_torchscript_support,
+        settings.gpu_architectures,
     )
 
 
