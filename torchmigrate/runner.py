@@ -7,16 +7,18 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from torchmigrate import registry
 from torchmigrate.config import Settings
 from torchmigrate.context import Options
-from torchmigrate.engine import Engine, Scan
-from torchmigrate.files import Input
+from torchmigrate.documents.kinds import kind_of
+from torchmigrate.engine import Engine, Scan, is_document
+from torchmigrate.files import SUFFIXES, Input
 from torchmigrate.findings import FileError, FileResult, Finding
 from torchmigrate.garbage import Paused
 from torchmigrate.gate import spelled
-from torchmigrate.project import Project, module_path
+from torchmigrate.project import Imported, Project, module_path
 from torchmigrate.rule import Safety
 from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Uses
@@ -38,6 +40,14 @@ class FixResult:
     applied: tuple[Finding, ...]
     result: FileResult
     """What remains after fixing."""
+
+
+def wanted(settings: Settings) -> Callable[[str], bool]:
+    """Tells by a path whether a selected rule looks into such a file: a Python module, or a project file."""
+    selected = [r for r in registry.rules().values() if settings.selects(r.code, r.family, r.default)]
+    python = any(not rule.references for rule in selected)
+    documents = any(rule.references for rule in selected)
+    return lambda path: (python and path.endswith(SUFFIXES)) or (documents and kind_of(path) is not None)
 
 
 def check(
@@ -141,12 +151,28 @@ class Run:
         result = self.result(path)
         if not any(self._applies(finding) for finding in result.findings):
             return FixResult(result.path, b"", b"", (), result)
-        data = _read(self.files[path])
-        links = self.project.links(path)
-        fixed = self.engine.fix(
-            result.path, data, self.project, links, lambda finding: self._applies(finding) and choose(finding)
-        )
+        try:
+            data = _read(self.files[path])
+            fixed = self.engine.fix(
+                result.path,
+                data,
+                self.project,
+                self.project.links(path),
+                lambda finding: self._applies(finding) and choose(finding),
+                lambda name: self._imported.has(path, name),
+            )
+        except (OSError, SourceError) as error:  # it was readable when it was scanned
+            failure = FileError(result.path, f"changed while it was being looked at: {error}")
+            return FixResult(result.path, b"", b"", (), FileResult(result.path, errors=(failure,)))
         return FixResult(result.path, data, fixed.data, fixed.applied, fixed.result)
+
+    @cached_property
+    def _imported(self) -> Imported:
+        imported = Imported()
+        for file in self.files.values():
+            with contextlib.suppress(OSError):
+                imported.read(_read(file))
+        return imported
 
     def _applies(self, finding: Finding) -> bool:
         allowed = (Safety.SAFE, Safety.UNSAFE) if self.settings.unsafe_fixes else (Safety.SAFE,)
@@ -166,7 +192,7 @@ class Run:
             except OSError as error:
                 self.scans[path] = _unreadable(file, error)
                 continue
-            if self.engine.concerns(data):
+            if self.engine.concerns(file.path, data):
                 self._scan(path, data)
         self._link()
         for scan in self.scans.values():
@@ -208,6 +234,8 @@ class Run:
         imports = _imports({os.path.basename(module_path(path)) for path in fresh})
         reached = set()
         for path, file in self.files.items():
+            if is_document(path):
+                continue
             with contextlib.suppress(OSError):
                 data = _read(file)
                 if any(True for _ in spelled(exported, data)) and imports.search(data):
@@ -269,6 +297,7 @@ def _options(settings: Settings, minimum: Version) -> Options:
         settings.device_agnostic,
         settings.script_replacement,
         settings.keep_torchscript_support,
+        settings.gpu_architectures,
     )
 
 
