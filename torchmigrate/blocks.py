@@ -106,7 +106,9 @@ class Blocks:
             if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)):
                 return f"`{type(node).__name__.lower()}` in the part that never runs has effect all the same"
         bindings = place.scope.bindings.items()
-        bound = {name for name, found in bindings if found and all(binding.node in inside for binding in found)}
+        bound = {
+            name for name, found in bindings if found and all(binding.node in inside for binding in found)
+        }
         for node in ast.walk(place.scope.node) if bound else ():
             if isinstance(node, ast.Name) and node.id in bound and node not in inside:
                 return f"`{node.id}` is bound in the part that never runs only, and used elsewhere"

@@ -88,7 +88,9 @@ class Engine:
             return Scan(FileResult(path, errors=(_file_error(path, error),)))
         except RecursionError:
             return Scan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
-        mentions = tuple(Mention(use.symbol, use.kind, path, use.node.lineno, _constants(use)) for use in uses.found)
+        mentions = tuple(
+            Mention(use.symbol, use.kind, path, use.node.lineno, _constants(use)) for use in uses.found
+        )
         scan = Scan(result, uses.exports, frozenset(uses.unlinked), mentions, asked)
         uses.scopes.release()
         return scan
@@ -100,9 +102,11 @@ class Engine:
         project: Project,
         links: Links | None,
         wants: Callable[[Finding], bool],
+        keeps: Callable[[str], bool] = lambda name: False,
     ) -> Fixed:
         """Applies the fixes that ``wants`` agrees to, in rounds, until none is left.
 
+        Imports that they leave unused go, but for names that ``keeps`` says other files import from this one.
         A fix that cannot be proved is left out, with an error in ``result``.
         """
         original = source = Source.read(path, data)
@@ -125,7 +129,8 @@ class Engine:
             endless = SourceError(f"it still changes after {MAX_ROUNDS} rounds")
             return self._untouched(original, project, links, endless)
         if applied:
-            source, result = self._without_unused_imports(source, first, uses, project, links, result)
+            unused = list(imports.unused_after(first, uses, keeps))
+            source, result = self._without(unused, source, project, links, result)
         result = replace(result, errors=(*result.errors, *unproved.values()))
         return Fixed(source.raw, tuple(applied), result)
 
@@ -154,17 +159,10 @@ class Engine:
                 proved.append(finding)
         return result, proved
 
-    def _without_unused_imports(
-        self,
-        source: Source,
-        first: Uses,
-        last: Uses,
-        project: Project,
-        links: Links | None,
-        result: FileResult,
+    def _without(
+        self, unused: list[Edit], source: Source, project: Project, links: Links | None, result: FileResult
     ) -> tuple[Source, FileResult]:
-        """Removes imports that the fixes have left unused; where that cannot be proved, they stay."""
-        unused = list(imports.unused_after(first, last))
+        """Removes unused imports; where that cannot be proved, they stay."""
         if not unused:
             return source, result
         try:

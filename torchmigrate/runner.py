@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from torchmigrate import registry
 from torchmigrate.config import Settings
@@ -16,7 +17,7 @@ from torchmigrate.files import Input
 from torchmigrate.findings import FileError, FileResult, Finding
 from torchmigrate.garbage import Paused
 from torchmigrate.gate import spelled
-from torchmigrate.project import Project, module_path
+from torchmigrate.project import Imported, Project, module_path
 from torchmigrate.rule import Safety
 from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Uses
@@ -141,12 +142,28 @@ class Run:
         result = self.result(path)
         if not any(self._applies(finding) for finding in result.findings):
             return FixResult(result.path, b"", b"", (), result)
-        data = _read(self.files[path])
-        links = self.project.links(path)
-        fixed = self.engine.fix(
-            result.path, data, self.project, links, lambda finding: self._applies(finding) and choose(finding)
-        )
+        try:
+            data = _read(self.files[path])
+            fixed = self.engine.fix(
+                result.path,
+                data,
+                self.project,
+                self.project.links(path),
+                lambda finding: self._applies(finding) and choose(finding),
+                lambda name: self._imported.has(path, name),
+            )
+        except (OSError, SourceError) as error:  # it was readable when it was scanned
+            failure = FileError(result.path, f"changed while it was being looked at: {error}")
+            return FixResult(result.path, b"", b"", (), FileResult(result.path, errors=(failure,)))
         return FixResult(result.path, data, fixed.data, fixed.applied, fixed.result)
+
+    @cached_property
+    def _imported(self) -> Imported:
+        imported = Imported()
+        for file in self.files.values():
+            with contextlib.suppress(OSError):
+                imported.read(_read(file))
+        return imported
 
     def _applies(self, finding: Finding) -> bool:
         allowed = (Safety.SAFE, Safety.UNSAFE) if self.settings.unsafe_fixes else (Safety.SAFE,)

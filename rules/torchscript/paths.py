@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torchmigrate.context import Context
     from torchmigrate.uses import Use
 
-    from .exporting import Chain
+    from .chain import Chain
 
 _SUFFIX = re.compile(r"\.(?:pt|pth)(?=(['\"]{1,3})\Z)")
 

@@ -221,7 +221,7 @@ def plain(x):
     return not torch.jit.isinstance(x, (int, str))
 """
 
-VALUES = (
+VALUES: tuple[object, ...] = (
     *(
         [],
         [1],
