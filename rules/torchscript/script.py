@@ -97,6 +97,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _fix(use: Use, ctx: Context) -> Fix | str:
+    if ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
+        return "the project replaces `torch.jit.script` somewhere, which would no longer reach this code"
     dead = fallbacks.dead_arm(use, ctx)
     if dead is not None:
         return dead
