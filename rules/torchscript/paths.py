@@ -72,7 +72,9 @@ def _of_variable(name: ast.Name, use: Use, ctx: Context) -> ast.expr | None:
     if owner is not use.place.scope or value is None:
         return None
     reaching = ctx.uses.flow.reaching(name.id, owner)
-    calls = [ctx.uses.flow.parents[read] for read in reaching.reads]
+    parents = ctx.uses.flow.parents
+    around = [parents[read] for read in reaching.reads]
+    calls = [parents[node] if isinstance(node, ast.keyword) else node for node in around]
     if reaching.captured or len(reaching.bindings) != 1:
         return None
     known = {"save", "load"}

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchmigrate import calls
+from torchmigrate.flow import Escape
 from torchmigrate.rule import Kind
 from torchmigrate.uses import Use
 
@@ -97,17 +98,22 @@ def loaded(rewriting: Rewriting, use: Use) -> None:
     call, source = use.call, rewriting.source
     if any(edit.start == source.span(use.node).start for edit in rewriting.edits):
         return
+    rewriting.chain.members.append(use.node)
     if use.place.scope is rewriting.chain.scope and use.node.lineno < rewriting.chain.use.node.lineno:
         raise Withheld("the file is loaded before it is saved here")
     chain = Chain(use, rewriting.ctx)
-    chain.follow()
+    try:
+        chain.follow()
+    except (Escape, Withheld) as reason:
+        raise Withheld(
+            f"what loads the file has no fix: its result {reason}".replace("its result `", "`")
+        ) from None
     if chain.saves or chain.wrappers:
         raise Withheld("the loaded file is saved or frozen again")
     if calls.argument(call, 2, "_extra_files") is not None:
         raise Withheld("`torch.export.load` gives extra files as str, where `torch.jit.load` gives bytes")
     if any(keyword.arg not in ("f", "map_location") for keyword in call.keywords):
         raise Withheld("the arguments of the load are not written out")
-    rewriting.chain.members += chain.members
     device = calls.argument(call, 1, "map_location")
     gone = [node for node in calls.arguments(call) if device is not None and calls.value(node) is device]
     inner = Rewriting(chain)

@@ -249,6 +249,42 @@ def test_refined_types_are_asked_for_alike(function: str, tmp_path: Path) -> Non
         assert getattr(before, function)(value) == getattr(after, function)(value), value
 
 
+CLASSES = """
+from typing import Optional, Union
+
+import torch
+
+
+def kind(x: Union[str, bool, torch.Tensor]) -> int:
+    if torch.jit.isinstance(x, str):
+        return len(x)
+    elif torch.jit.isinstance(x, (bool, int)):
+        return 1
+    return x.size(0)
+
+
+def size(x: Optional[torch.Tensor]) -> int:
+    if x is not None and torch.jit.isinstance(x, torch.Tensor):
+        return x.size(0)
+    return 0
+
+
+scripted = torch.jit.script(kind), torch.jit.script(size)
+"""
+
+
+def test_classes_are_asked_for_alike_scripted_too(tmp_path: Path) -> None:
+    before, after = before_and_after(CLASSES, tmp_path, "--select", "TS142")
+    assert "jit.isinstance" not in Path(str(after.__file__)).read_text()
+    x = torch.randn(4, 2)
+    for value in ("ab", True, x):
+        results = [f(value) for f in (before.kind, after.kind, before.scripted[0], after.scripted[0])]
+        assert results == results[:1] * 4
+    for value in (None, x):
+        results = [f(value) for f in (before.size, after.size, before.scripted[1], after.scripted[1])]
+        assert results == results[:1] * 4
+
+
 ATTRIBUTE = """
 from typing import Dict
 
