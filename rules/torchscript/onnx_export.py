@@ -48,10 +48,10 @@ _MAKERS = tuple(
     for name in ("script", "trace", "trace_module", "freeze", "load", "optimize_for_inference")
 )
 _NEW_DEFAULT = (2, 9)
-_NEW_ONLY = frozenset(
-    """dynamic_shapes custom_translation_table report optimize verify profile dump_exported_program artifacts_dir
-    fallback external_data""".split()
-)
+_NEW_ONLY = {
+    *("dynamic_shapes", "custom_translation_table", "report", "optimize", "verify", "profile"),
+    *("dump_exported_program", "artifacts_dir", "fallback", "external_data"),
+}
 """Arguments that only the exporter based on `torch.export` reads."""
 
 rule = Rule(
@@ -108,7 +108,7 @@ def _is_new(call: ast.Call, model: ast.expr | None, use: Use, ctx: Context) -> b
     keywords = {keyword.arg for keyword in call.keywords}
     has_file = len(call.args) > 2 or "f" in keywords or any(isinstance(a, ast.Starred) for a in call.args)
     exported = model is not None and ctx.is_named(model, use, "torch.export.export()", "torch.export.load()")
-    return exported or not has_file or not keywords.isdisjoint(_NEW_ONLY)
+    return exported or not has_file or not _NEW_ONLY.isdisjoint(keywords)
 
 
 def _fix(model: ast.expr, dynamo: ast.expr | None, use: Use, ctx: Context) -> Fix | str:
