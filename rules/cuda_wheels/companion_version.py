@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Sort
+from torchmigrate.documents.references import Reference, Role, Sort
 from torchmigrate.findings import Finding
 from torchmigrate.rule import Rule, Safety, Severity
 
@@ -38,31 +38,26 @@ def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.probe import matrix
     from torchmigrate.versions import render
 
+    asked = clauses(companion)
+    if companion.unit.role is Role.LOCK or any(upgrade.is_other_build(c, ctx.options) for c in asked):
+        return
     torches = companion.unit.of(Sort.REQUIREMENT, *upgrade.TORCH)
     if companion.name == "triton" and not torches:
         return
     pinned = {c.minor for torch in torches for c in clauses(torch) if c.operator in ("==", "===") and c.minor}
-    own = {matrix.companion_torch(companion.name, c.public) for c in clauses(companion) if c.operator == "=="}
+    own = {matrix.companion_torch(companion.name, c.public) for c in asked if c.operator == "=="}
     built = next(iter(own - {None}), None)
-    target = render(ctx.options.target)
     problem = ""
     severity = Severity.ERROR
-    if len(pinned) == 1 and built is not None and built != render(next(iter(pinned))):
-        problem = f"{companion.name} {_asked(companion)} pins torch {built}, and torch {render(next(iter(pinned)))} is pinned here"
-    elif upgrade.left_behind(companion, ctx.options):
-        expected = upgrade.release_of(companion.name, ctx.options.target)[0]
+    if len(pinned) == 1 and built is not None and built != (beside := render(next(iter(pinned)))):
         problem = (
-            f"torch {target} goes with {companion.name} {expected}, and this asks for {_asked(companion)}"
+            f"`{companion.name}{companion.text}` needs torch {built}, and torch {beside} is pinned beside it"
         )
+    elif left := upgrade.left_behind(companion, ctx.options):
+        expected = upgrade.release_of(companion.name, ctx.options.target)[0]
+        here = f"{left[0].operator}{left[0].version}"
+        problem = f"torch {render(ctx.options.target)} goes with {companion.name} {expected}, and this asks for `{here}`"
         if upgrade.stays(companion.unit, ctx.options):
             severity = Severity.INFO
     if problem:
         yield ctx.finding(companion, problem, severity, fix=upgrade.fix(companion, ctx.source, ctx.options))
-
-
-def _asked(companion: Reference) -> str:
-    return (
-        f"`{companion.text.strip()}`"
-        if companion.text.strip()[:1].isdigit() is False
-        else companion.text.strip()
-    )

@@ -2,7 +2,8 @@
 
 Why: torch's wheels bring their own CUDA libraries, so the image's do not matter for running them. They do for
 compiling: an extension that is built in the image with its `nvcc` must have the CUDA major of torch, else
-torch.utils.cpp_extension refuses. Images that end in `devel` are therefore a warning, the others info.
+torch.utils.cpp_extension refuses. Images that end in `devel` are therefore a warning, the others info, and so are all
+in workflows, which often build for several CUDA versions.
 
     FROM nvidia/cuda:12.8.1-cudnn-devel-ubuntu22.04
     →
@@ -20,7 +21,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Sort
+from torchmigrate.documents.references import Reference, Role, Sort
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.rule import Rule, Safety, Severity
 
@@ -50,7 +51,7 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         image,
         f"this image has CUDA {match['cuda']}, and torch {chosen.torch} is built with {chosen.cuda}"
         + ("; extensions that are compiled here do not fit it" if devel else ""),
-        Severity.WARNING if devel else Severity.INFO,
+        Severity.WARNING if devel and image.unit.role is not Role.TEST else Severity.INFO,
         fix=_fix(image, match, chosen.cuda),
         hint=wheels.driver_note(chosen),
     )
@@ -59,8 +60,10 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 def _fix(image: Reference, match: re.Match[str], cuda: str) -> Fix | str:
     from torchmigrate import wheels
 
-    if image.fixed:
-        return image.fixed
+    if image.fixed or image.unit.fixed:
+        return image.fixed or image.unit.fixed
+    if image.unit.role is Role.TEST:
+        return "workflows often build for several CUDA versions"
     if image.several:
         return "the file gives several values for the tag"
     rest = _FLAVOUR.fullmatch(match["rest"] or "")

@@ -41,6 +41,7 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
             variable,
             f"CUDA_VERSION is {variable.text}, and torch {chosen.torch} is built with {chosen.cuda}",
             Severity.INFO if test else Severity.WARNING,
+            span=variable.value.place(0, len(variable.text)),
         )
 
 

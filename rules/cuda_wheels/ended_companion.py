@@ -33,12 +33,22 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     from torchmigrate import wheels
     from torchmigrate.documents.specifiers import clauses
+    from torchmigrate.versions import parse
 
     row = next(row for row in wheels.table("ended") if row["project"] == requirement.name)
-    if row["torch"] is None:
-        # Only who stays at or below the last release has use for what is gone.
-        newer = [".".join(map(str, (0, int(row["last"].split(".")[1]) + 1, patch))) for patch in range(3)]
-        if all(clause.allows(newer) for clause in clauses(requirement)):
-            return
+    last = row["last"]
+    keeps_old = any(
+        clause.is_upper and (clause.minor or (9, 9)) <= parse(last) and not clause.allows(_after(last))
+        for clause in clauses(requirement)
+    )
+    # Newer releases of what goes on have lost something, which only matters to who stays behind for it.
+    if row["torch"] is None and not keeps_old:
+        return
     severity = Severity.WARNING if row["torch"] else Severity.INFO
     yield ctx.finding(requirement, f"{requirement.name}: {row['what']}", severity)
+
+
+def _after(release: str) -> list[str]:
+    """The patch releases of the next minor version."""
+    major, minor, *_ = release.split(".")
+    return [f"{major}.{int(minor) + 1}.{patch}" for patch in range(3)]

@@ -41,6 +41,8 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
     if index.option != "--index-url" or not INDEX_URL.fullmatch(index.text) or index.unit.role is Role.LOCK:
         return
+    if not index.unit.of(Sort.REQUIREMENT, "torch"):
+        return
     if any(other.option == "--extra-index-url" for other in index.unit.of(Sort.INDEX)):
         return
     known = wheels.table("pytorch_index")

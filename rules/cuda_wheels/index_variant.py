@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Sort
+from torchmigrate.documents.references import Reference, Role, Sort
 from torchmigrate.findings import Finding
 from torchmigrate.rule import Rule, Safety, Severity
 
@@ -47,14 +47,31 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     tag = upgrade.tag_of(index)
     if tag is None or not (reason := upgrade.lacks(tag.name, ctx.options)):
         return
+    if not index.option and _is_used(index, ctx):
+        return  # the command that uses it knows more
     chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
     needs_driver = chosen is not None and (chosen.cuda or "").split(".")[0] != tag.name[2:-1]
-    severity = Severity.INFO if upgrade.stays(index.unit, ctx.options) else Severity.ERROR
+    tests_older = index.unit.role is Role.TEST and any(
+        other.undecided or upgrade.excluding(other, ctx.options)
+        for other in (index.unit.references if index.option else ctx.references)
+        if other.sort is Sort.REQUIREMENT and other.name in upgrade.TORCH
+    )
     yield ctx.finding(
         index,
         f"`{tag.name}`: {reason}",
-        severity,
+        Severity.INFO if tests_older else Severity.ERROR,
         span=index.value.place(tag.start, tag.end),
-        fix=upgrade.fix(index, ctx.source, ctx.options),
+        fix="tests install several versions of torch here"
+        if tests_older
+        else upgrade.fix(index, ctx.source, ctx.options),
         hint=wheels.driver_note(chosen) if chosen is not None and needs_driver else None,
+    )
+
+
+def _is_used(index: Reference, ctx: ReferenceContext) -> bool:
+    places = {piece.span for piece in index.value.pieces}
+    return any(
+        other.option and not places.isdisjoint(piece.span for piece in other.value.pieces)
+        for other in ctx.references
+        if other.sort is Sort.INDEX and other is not index
     )

@@ -36,11 +36,11 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents.specifiers import clauses
 
     for clause in clauses(requirement):
-        if clause.local and (reason := upgrade.lacks(clause.local, ctx.options)):
+        if reason := upgrade.is_other_build(clause, ctx.options):
             severity = Severity.INFO if upgrade.stays(requirement.unit, ctx.options) else Severity.ERROR
             yield ctx.finding(
                 requirement,
-                f"`+{clause.local}`: {reason}",
+                f"`{clause.operator}{clause.version}`: {reason}",
                 severity,
                 fix=upgrade.fix(requirement, ctx.source, ctx.options),
             )

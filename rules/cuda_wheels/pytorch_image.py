@@ -53,8 +53,8 @@ def _fix(image: Reference, match: re.Match[str], ctx: ReferenceContext) -> Fix |
     from torchmigrate import wheels
     from torchmigrate.versions import render
 
-    if image.fixed:
-        return image.fixed
+    if image.fixed or image.unit.fixed:
+        return image.fixed or image.unit.fixed
     if image.several:
         return "the file gives several values for the tag"
     chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)

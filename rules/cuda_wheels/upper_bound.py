@@ -8,6 +8,8 @@ Why: a pin or an upper bound below the target decides which torch is installed, 
     torch==2.12.1
     torchvision==0.27.1
 
+A pin with a local version that the target does not have (`+cu128`) is reported by CU503 alone.
+
 Fix safety: unsafe, for it changes the torch that is installed; that is what an upgrade is. What is installed with it
 (companions, libraries, the index) changes in the same fix. Pins with hashes are reported without a fix, and so is an
 older torch that a test environment pins (as info), which is often meant.
@@ -38,7 +40,7 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.versions import render
 
     found = upgrade.excluding(requirement, ctx.options)
-    if found:
+    if found and not any(upgrade.is_other_build(clause, ctx.options) for clause in found):
         severity = Severity.INFO if upgrade.stays(requirement.unit, ctx.options) else Severity.ERROR
         yield ctx.finding(
             requirement,

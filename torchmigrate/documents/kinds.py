@@ -9,7 +9,7 @@ import re
 _NAMES = (
     (r"(?:.*[-_.])?(?:requirements|constraints?)(?:[-_.].*)?\.(?:txt|in)|(?:requirements|constraints).*\.txt", "requirements"),
     (r"pyproject\.toml|pixi\.toml|uv\.toml|hatch\.toml|Pipfile", "toml"),
-    (r"(?:uv|poetry|pdm|pixi)\.lock|pylock(?:\..+)?\.toml|Pipfile\.lock", "lock"),
+    (r"(?:uv|poetry|pdm)\.lock|pylock(?:\..+)?\.toml|Pipfile\.lock", "lock"),
     (r"setup\.cfg|tox\.ini", "ini"),
     (r"setup\.py|noxfile\.py", "python"),
     (r"(?:.*[-_.])?(?:Dockerfile|Containerfile)(?:[-_.].*)?|.*\.(?:dockerfile|Dockerfile)|dockerfile", "docker"),

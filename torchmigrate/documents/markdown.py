@@ -48,5 +48,7 @@ def read(reader: Reader) -> None:
 
 
 def _inline(reader: Reader, start: int, end: int) -> None:
+    reader.fixed = "the sentence around it may speak of the version"
     for match in _INLINE.finditer(reader.view, start, end):
         shell.commands(reader, *match.span("code"))
+    reader.fixed = ""

@@ -48,6 +48,15 @@ class _Literals(ast.NodeVisitor):
         self.option = ""
         self.unit = outer
 
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        # What is asked for on an old Python is not asked for on the target's.
+        if "version_info" not in ast.dump(node.test):
+            self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> None:
+        if "version_info" not in ast.dump(node.test):
+            self.generic_visit(node)
+
     def visit_keyword(self, node: ast.keyword) -> None:
         if node.arg == "python_requires" and isinstance(node.value, ast.Constant):
             if span := self._span(node.value):

@@ -25,14 +25,14 @@ IMAGE = re.compile(
 )
 
 TELLING = re.compile(
-    r"TORCH_CUDA_ARCH_LIST|CUDA_VERSION|UV_TORCH_BACKEND|TORCH_DISTRIBUTED_USE_TORCHCOMMS"
+    r"TORCH_CUDA_ARCH_LIST|CUDA_VERSION|TORCH_DISTRIBUTED_USE_TORCHCOMMS"
     r"|MACOSX_DEPLOYMENT_TARGET|CIBW_MANYLINUX_\w+_IMAGE"
 )
 """Variables that mean something by themselves."""
 
 _REQUIREMENT = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)[ \t]*(?P<extras>\[[^\[\]]*\])?[ \t]*"
-    r"(?P<specifier>\(?[^;#@]*?\)?)[ \t]*(?:@[ \t]*(?P<url>[^;\s]+)[ \t]*)?(?:;.*)?",
+    r"(?P<specifier>\(?[^;#@]*?\)?)[ \t]*(?:@[ \t]*(?P<url>[^;\s]+)[ \t]*)?(?:;(?P<marker>.*))?",
     re.ASCII | re.DOTALL,
 )
 
@@ -59,6 +59,7 @@ class _Raw:
     removal: Span | None = None
     style: Style = Style.PEP508
     fixed: str = ""
+    marker: str = ""
     values: list[Value] | None = None
     whole: Span | None = None
 
@@ -72,6 +73,8 @@ class Reader:
     def __init__(self, view: str, role: Role) -> None:
         self.view = view
         self.role = role
+        self.fixed = ""
+        """Why nothing that is read now may be edited; empty if it may."""
         self.variables: dict[str, list[Span]] = {}
         self.units: list[Unit] = []
         self._raw: list[_Raw] = []
@@ -79,7 +82,7 @@ class Reader:
 
     def unit(self, role: Role | None = None) -> Unit:
         """A new unit."""
-        unit = Unit(role or self.role)
+        unit = Unit(role or self.role, self.fixed)
         self.units.append(unit)
         return unit
 
@@ -89,7 +92,9 @@ class Reader:
         known = self.variables.setdefault(name, [])
         if span not in known:
             known.append(span)
-        if TELLING.fullmatch(name) and span.start < span.end:
+        if name == "UV_TORCH_BACKEND":
+            self.index(span, self.unit(), "--torch-backend")
+        elif TELLING.fullmatch(name) and span.start < span.end:
             self._raw.append(_Raw(Sort.VARIABLE, name, span, self.unit()))
 
     def index(
@@ -120,7 +125,7 @@ class Reader:
         style: Style = Style.PEP508,
         removal: Span | None = None,
         fixed: str = "",
-        values: list[Value] | None = None,
+        marker: str = "",
     ) -> None:
         """A requirement whose specifier is at ``specifier``; ``whole`` also covers its name."""
         self._raw.append(
@@ -129,12 +134,11 @@ class Reader:
                 normalized(name),
                 specifier,
                 unit,
-                "",
-                removal,
-                style,
-                fixed,
-                values,
-                whole or specifier,
+                removal=removal,
+                style=style,
+                fixed=fixed,
+                marker=marker,
+                whole=whole or specifier,
             )
         )
 
@@ -154,7 +158,8 @@ class Reader:
             return True
         end = match.end("specifier")
         whole = Span(match.start("name"), end if text else max(match.end("name"), match.end("extras")))
-        self.package(match["name"], specifier, unit, whole=whole, removal=removal, fixed=fixed)
+        marker = (match["marker"] or "").strip()
+        self.package(match["name"], specifier, unit, whole=whole, removal=removal, fixed=fixed, marker=marker)
         return True
 
     def wheel(self, span: Span, unit: Unit) -> None:
@@ -210,6 +215,7 @@ class Reader:
             undecided,
             len(found) > 1,
             raw.style,
+            raw.marker,
             raw.fixed,
         )
         return [made(value) for value in found]

@@ -53,6 +53,8 @@ class Unit:
     """What is installed together: one command, or one file that states requirements."""
 
     role: Role
+    fixed: str = ""
+    """Why it may not be edited; empty if it may."""
     references: list[Reference] = field(default_factory=list)
 
     def of(self, sort: Sort, *names: str) -> list[Reference]:
@@ -79,6 +81,8 @@ class Reference:
     several: bool = False
     """Whether this is one of several values that the file gives."""
     style: Style = Style.PEP508
+    marker: str = ""
+    """The environment marker of a requirement."""
     fixed: str = ""
     """Why it may not be edited here: its hash is pinned, …; empty if it may."""
 

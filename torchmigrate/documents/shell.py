@@ -74,6 +74,7 @@ _WITH_VALUE = frozenset(
         "--no-build-isolation-package",
         "--progress-bar",
         "--report",
+        "--resume-retries",
         "--exists-action",
         "--no-build-package",
         "--reinstall-package",
@@ -180,7 +181,7 @@ def _install(reader: Reader, words: list[Word], *, conda: bool) -> None:
             reader.wheel(word.span, unit)
         elif conda:
             _conda(reader, word, unit)
-        elif word.text not in (".", "..") and "://" not in word.text:
+        elif word.text not in (".", "..") and not word.text.isdigit() and "://" not in word.text:
             reader.requirement(word.span, unit, removal=_with_blank(reader.view, word.outer))
 
 

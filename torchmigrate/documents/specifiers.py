@@ -101,6 +101,45 @@ def clauses(reference: Reference) -> list[Clause]:
     ]
 
 
+def applies(reference: Reference, pythons: tuple[str, str] | None) -> bool:
+    """Whether a requirement's marker holds anywhere where torch has wheels, for one of the Pythons from … to."""
+    if not reference.marker or pythons is None:
+        return True
+    from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName
+
+    try:
+        marker = Marker(reference.marker)
+        first, last = (int(version.split(".")[1]) for version in pythons)
+        return any(
+            marker.evaluate(
+                {**platform, "python_version": f"3.{n}", "python_full_version": f"3.{n}.9", "extra": ""}
+            )
+            for platform in _PLATFORMS
+            for n in range(first, last + 1)
+        )
+    except (InvalidMarker, UndefinedEnvironmentName, ValueError):
+        return True
+
+
+_PLATFORMS = tuple(
+    {
+        "sys_platform": system,
+        "platform_system": name,
+        "platform_machine": machine,
+        "os_name": "nt" if system == "win32" else "posix",
+        "implementation_name": "cpython",
+        "platform_python_implementation": "CPython",
+    }
+    for system, name, machine in (
+        ("linux", "Linux", "x86_64"),
+        ("linux", "Linux", "aarch64"),
+        ("win32", "Windows", "AMD64"),
+        ("darwin", "Darwin", "arm64"),
+    )
+)
+"""The platforms that torch has wheels for; `torchmigrate/data/wheels_read.json` says so."""
+
+
 def patches(release: str) -> list[str]:
     """The patch releases that a minor version may have."""
     major, minor, *_ = release.split(".")

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from torchmigrate import wheels
 from torchmigrate.context import Options
-from torchmigrate.documents.references import Reference, Role, Sort, Unit
-from torchmigrate.documents.specifiers import Clause, clauses, lowest, patches
+from torchmigrate.documents.reader import INDEX_URL
+from torchmigrate.documents.references import Reference, Role, Sort, Style, Unit
+from torchmigrate.documents.specifiers import Clause, applies, clauses, lowest, patches
 from torchmigrate.findings import Edit, Fix
 from torchmigrate.probe import matrix
 from torchmigrate.probe.matrix import Build
@@ -46,7 +47,7 @@ def tag_of(reference: Reference) -> Tag | None:
         found = _BACKEND.fullmatch(reference.text)
         return Tag(found[0], 0, len(found[0])) if found else None
     match = _TAG.search(reference.text)
-    if match is None or match["channel"] == "nightly":
+    if match is None or match["channel"] == "nightly" or not INDEX_URL.fullmatch(reference.text):
         return None
     return Tag(match["tag"], *match.span("tag"))
 
@@ -67,6 +68,8 @@ def lacks(tag: str, options: Options) -> str:
 def excluding(reference: Reference, options: Options) -> list[Clause]:
     """The conditions of a requirement on torch that keep the target out, and would let an older one in."""
     allowed = patches(wheels.release(options.target))
+    if not applies(reference, wheels.python_range(options.target)):
+        return []
     return [
         clause
         for clause in clauses(reference)
@@ -89,9 +92,19 @@ def release_of(name: str, target: Version) -> list[str]:
 def left_behind(reference: Reference, options: Options) -> list[Clause]:
     """The conditions of a companion's requirement that keep out the release that goes with the target."""
     allowed = release_of(reference.name, options.target)
-    if not allowed:
+    if not allowed or not applies(reference, wheels.python_range(options.target)):
         return []
-    return [clause for clause in clauses(reference) if clause.is_upper and not clause.allows(allowed)]
+    newest = tuple(map(int, allowed[0].split(".")[:2]))
+    return [
+        clause
+        for clause in clauses(reference)
+        if clause.is_upper and not clause.allows(allowed) and (clause.minor or (0, 0)) <= newest
+    ]
+
+
+def is_other_build(clause: Clause, options: Options) -> str:
+    """Why the build that a local version names does not serve the target; empty if it does, or names none."""
+    return lacks(clause.local, options) if clause.local else ""
 
 
 def stays(unit: Unit, options: Options) -> bool:
@@ -106,6 +119,8 @@ def fix(reference: Reference, source: Source, options: Options) -> Fix | str:
     unit = reference.unit
     if unit.role is Role.LOCK:
         return "a lock file is written by its tool: upgrade torch with it, once the project's own files are mended"
+    if unit.fixed:
+        return unit.fixed
     if stays(unit, options):
         return "this installs an older torch, which tests often do on purpose"
     chosen = wheels.choose(options.target, options.gpu_architectures)
@@ -149,6 +164,7 @@ class _Plan:
     edits: list[Edit] = field(default_factory=list)
     pins: int = 0
     tags: set[str] = field(default_factory=set)
+    keeps_index: bool = False
 
     @property
     def title(self) -> str:
@@ -156,6 +172,20 @@ class _Plan:
 
     def make(self) -> None:
         """Collects the edits. Raises _Refused if one that is needed cannot be made."""
+        if any(r.style is Style.CONDA for r in self.unit.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS)):
+            raise _Refused("which builds conda's channels have is not known here")
+        if found := _OTHER_TORCH.search(self.source.text):
+            raise _Refused(
+                f"{found[0].decode()} goes with a torch of its own, and which that is is not known here"
+            )
+        for reference in self.unit.references:
+            if other := _other_accelerator(reference):
+                raise _Refused(
+                    f"{other} has builds of its own, and which of them the target has is not known here"
+                )
+        tags = {tag.name for index in self.unit.of(Sort.INDEX) if (tag := tag_of(index))}
+        if len(tags) > 1:
+            raise _Refused(f"it offers several builds to choose from: {', '.join(sorted(tags))}")
         for index in self.unit.of(Sort.INDEX):
             self._index(index)
         for torch in self.unit.of(Sort.REQUIREMENT, *TORCH):
@@ -187,9 +217,10 @@ class _Plan:
         self.tags.add(tag.name)
         if index.several:
             raise _Refused("the file gives several values for the index")
-        if index.removal and self._may_go(index):
+        if index.removal is not None and self._may_go(index):
             self.edits.append(Edit(index.removal.start, index.removal.end, ""))
             return
+        self.keeps_index = True
         edit = index.value.edit(tag.start, tag.end, self.chosen.variant, wheels.full_cuda_versions())
         if edit is None:
             raise _Refused("the index is put together from several places")
@@ -200,6 +231,8 @@ class _Plan:
         """Whether the default index gives the chosen build: not on Windows, where it gives the one for the CPU."""
         if not self.chosen.default or not _OFFICIAL.match(index.text) or index.option == "--torch-backend":
             return False
+        if len(index.value.pieces) > 1:
+            return False  # it is made to be chosen from outside
         only_there = any(r.name.startswith("pytorch-triton") for r in self.unit.of(Sort.REQUIREMENT))
         return (
             not only_there
@@ -224,10 +257,10 @@ class _Plan:
                 self._write(torch, clause, clause.public + (f"+{build}" if build else ""))
 
     def _local(self, clause: Clause) -> str:
-        """The local version to pin: none where the default index gives the build."""
-        if not clause.local or not clause.local.startswith("cu"):
-            return ""
-        return "" if self.chosen.default else self.chosen.variant
+        """The local version to pin: none where the index goes and the default one gives the build; ``cpu`` stays."""
+        if not clause.local.startswith("cu"):
+            return clause.local
+        return "" if self.chosen.default and not self.keeps_index else self.chosen.variant
 
     def _companion(self, companion: Reference) -> None:
         allowed = release_of(companion.name, self.options.target)
@@ -261,6 +294,16 @@ class _Plan:
             raise _Refused(f"the version of {reference.name} is put together from several places")
         self.edits.append(edit)
 
+
+def _other_accelerator(reference: Reference) -> str:
+    """The accelerator other than CUDA that a reference names."""
+    if reference.name == "intel-extension-for-pytorch":
+        return reference.name
+    named = re.search(r"(?:/whl/(?:test/|nightly/)?|\+)(rocm|xpu)", reference.text)
+    return named[1] if named else ""
+
+
+_OTHER_TORCH = re.compile(rb"torch[-_](?:npu|mlu|musa|directml|xla)\b")
 
 _LIBRARY = re.compile(r"nvidia-(?P<name>[\w-]+)-cu1[12]")
 

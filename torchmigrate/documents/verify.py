@@ -43,9 +43,5 @@ def verify(before: Document, after: Document, edits: Iterable[Edit]) -> None:
 
 
 def _same(old: Reference, new: Reference) -> bool:
-    return (old.name, old.option, old.style, old.undecided) == (
-        new.name,
-        new.option,
-        new.style,
-        new.undecided,
-    )
+    same = (old.name, old.style, old.undecided) == (new.name, new.style, new.undecided)
+    return same and bool(old.option) == bool(new.option)

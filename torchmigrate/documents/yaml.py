@@ -123,7 +123,7 @@ def _conda(reader: Reader, unit: Unit, span: Span) -> None:
 
 
 TESTS = re.compile(
-    r"(?:^|/)(?:\.github/workflows|\.circleci|\.azure-pipelines|\.buildkite|\.ci|ci)/|(?:^|/)(?:\.gitlab-ci|azure-pipelines|\.travis)[\w.-]*\.ya?ml$"
+    r"(?:^|/)(?:\.\w+/(?:workflows|actions)|\.circleci|\.azure-pipelines|\.buildkite|\.ci|ci)/|(?:^|/)(?:\.gitlab-ci|azure-pipelines|\.travis)[\w.-]*\.ya?ml$"
 )
 
 
