@@ -110,9 +110,11 @@ class Engine:
         project: Project,
         links: Links | None,
         wants: Callable[[Finding], bool],
+        keeps: Callable[[str], bool] = lambda name: False,
     ) -> Fixed:
         """Applies the fixes that ``wants`` agrees to, in rounds, until none is left.
 
+        Imports that they leave unused go, but for names that ``keeps`` says other files import from this one.
         A fix that cannot be proved is left out, with an error in ``result``.
         """
         source, uses = self._opened(path, data, links)
@@ -135,7 +137,8 @@ class Engine:
             endless = SourceError(f"it still changes after {MAX_ROUNDS} rounds")
             return self._untouched(original, project, links, endless)
         if applied and first is not None and uses is not None:
-            source, result = self._without_unused_imports(source, first, uses, project, links, result)
+            unused = list(imports.unused_after(first, uses, keeps))
+            source, result = self._without(unused, source, project, links, result)
         result = replace(result, errors=(*result.errors, *unproved.values()))
         return Fixed(source.raw, tuple(applied), result)
 
@@ -164,17 +167,10 @@ class Engine:
                 proved.append(finding)
         return result, proved
 
-    def _without_unused_imports(
-        self,
-        source: Source,
-        first: Uses,
-        last: Uses,
-        project: Project,
-        links: Links | None,
-        result: FileResult,
+    def _without(
+        self, unused: list[Edit], source: Source, project: Project, links: Links | None, result: FileResult
     ) -> tuple[Source, FileResult]:
-        """Removes imports that the fixes have left unused; where that cannot be proved, they stay."""
-        unused = list(imports.unused_after(first, last))
+        """Removes unused imports; where that cannot be proved, they stay."""
         if not unused:
             return source, result
         try:
