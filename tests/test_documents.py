@@ -56,6 +56,8 @@ def references(text: str, path: str, *sorts: Sort) -> list[Reference]:
         ("setup.py", "python"),
         ("train.py", None),
         ("README.md", "markdown"),
+        ("Dockerfile.md", "markdown"),
+        ("Dockerfile.dockerignore", None),
     ],
 )
 def test_project_files_are_told_by_their_names(path: str, kind: str | None) -> None:
@@ -161,6 +163,19 @@ def test_a_malformed_file_is_one_error_and_left_alone(path: str, text: str | byt
     assert [message in error.message for error in result.errors] == [True]
     assert not result.findings
     assert not fixed({path: data}, settings, minimum)[path].applied
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("Dockerfile.notes", "How to build torch\nand more\n"),
+        ("requirements.txt", "# $ conda create --name x --file this\ntorch=2.1.0=pypi_0\n"),
+        ("data.yml", '{\n\t"torch": 1\n}\n'),
+        ("Dockerfile.j2", "FROM python\n{% if gpu %}\nRUN pip install torch\n{% endif %}\n"),
+    ],
+)
+def test_what_only_has_the_name_of_a_project_file_is_no_error(path: str, text: str) -> None:
+    assert not check_text(text, "--select", "CU", "--target-version", "2.12", path=path)
 
 
 def test_a_lock_file_is_never_edited() -> None:

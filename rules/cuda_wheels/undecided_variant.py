@@ -6,7 +6,7 @@ nobody can say here whether the target torch is published for it. Values that th
 
     pip install torch --index-url https://download.pytorch.org/whl/$CU_VERSION
 
-What to do: look at where the value is set, and set it to a variant of the target; `torchmigrate probe` lists them.
+What to do: look at where the value is set, and set it to a variant that the target has (CU501 says which those are).
 
 Source: https://pytorch.org/get-started/previous-versions/
 """

@@ -17,6 +17,7 @@ COMPILED = re.compile(
 )
 """The head of a file that ``pip-compile`` or ``uv pip compile`` wrote."""
 
+_CONDA_LIST = re.compile(r"^#.*conda create", re.MULTILINE)
 _LINE = re.compile(r"(?:[^\\\r\n]|\\(?!\r?\n)|\\\r?\n)*(?:\r\n|\n|\r|\Z)")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.DOTALL)
 _OPTION = re.compile(r"(?P<option>--?[\w-]+)(?:[ \t]*=[ \t]*|[ \t]+)?(?P<value>\S.*)?", re.DOTALL)
@@ -26,6 +27,8 @@ _LOCAL = re.compile(r"\.{0,2}[/\\]|[\w.+-]*://|file:|\w:[\\/]|[\w./-]+\.(?:whl|z
 
 def read(reader: Reader) -> None:
     """Reads a whole file; raises SourceError for a line about torch that is no requirement."""
+    if _CONDA_LIST.search(reader.view, 0, 400):
+        return  # `conda list --export` writes another format, and people call it requirements.txt
     unit = reader.unit(Role.LOCK if COMPILED.match(reader.view) else None)
     for line in logical_lines(reader.view):
         text = reader.view[line.start : line.end]
