@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support import check_text, fix_text, fixed, settings_of
-from torchmigrate import runner
+from torchmigrate import runner, versions, wheels
 from torchmigrate.cli import cli
 from torchmigrate.config import toml_loads
 from torchmigrate.documents.document import Document
@@ -304,3 +304,62 @@ def test_utf16_is_written_back_as_it_was() -> None:
 def test_a_document_that_cannot_be_decoded_says_so() -> None:
     with pytest.raises(SourceError, match="UTF-16"):
         Document.read("requirements.txt", b"\xff\xfet\x00\xd8")
+
+
+def test_every_fact_about_images_and_packages_has_a_source() -> None:
+    images = wheels.table("images")
+    rows = [
+        *images["ngc"],
+        *images["pytorch"],
+        *images["cuda"],
+        *wheels.table("ended"),
+        wheels.table("pytorch_index"),
+    ]
+    for row in rows:
+        assert row["source"]
+        assert row["evidence"] in ("wheel", "documented", "named")
+    releases = [row["release"] for row in images["ngc"]]
+    assert releases == sorted(releases)
+    assert [row["torch"] for row in images["ngc"]] == sorted(
+        (row["torch"] for row in images["ngc"]), key=lambda version: versions.parse(version.partition("a")[0])
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "variant", "published"),
+    [
+        ((2, 11), "cu128", True),
+        ((2, 12), "cu128", False),
+        ((2, 14), "cu126", True),
+        ((2, 15), "cu126", False),
+        ((2, 15), "cu130", None),
+        ((2, 12), "cu118", False),
+        ((2, 5), "cu118", None),
+        ((2, 12), "rocm6.4", None),
+        ((2, 12), "cpu", None),
+    ],
+)
+def test_a_build_is_called_missing_only_where_the_table_is_complete(
+    target: tuple[int, int], variant: str, published: bool | None
+) -> None:
+    assert wheels.published(target, variant) is published
+
+
+@pytest.mark.parametrize(
+    ("target", "architectures", "variant"),
+    [
+        ((2, 12), (), "cu130"),
+        ((2, 15), (), "cu132"),
+        ((2, 12), ("7.0",), "cu126"),
+        ((2, 14), ("6.1", "9.0"), "cu126"),
+        ((2, 15), ("7.0",), None),
+        ((2, 11), ("12.0",), "cu130"),
+        ((2, 10), (), "cu128"),
+        ((2, 12), ("7.0", "10.0"), None),
+    ],
+)
+def test_the_build_follows_the_gpus(
+    target: tuple[int, int], architectures: tuple[str, ...], variant: str | None
+) -> None:
+    chosen = wheels.choose(target, architectures)
+    assert (chosen and chosen.variant) == variant
