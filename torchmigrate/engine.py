@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -86,7 +88,7 @@ class Engine:
             return Scan(FileResult(path, errors=(_file_error(path, error),)))
         except RecursionError:
             return Scan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
-        mentions = tuple(Mention(use.symbol, use.kind, path, use.node.lineno) for use in uses.found)
+        mentions = tuple(Mention(use.symbol, use.kind, path, use.node.lineno, _constants(use)) for use in uses.found)
         scan = Scan(result, uses.exports, frozenset(uses.unlinked), mentions, asked)
         uses.scopes.release()
         return scan
@@ -101,22 +103,22 @@ class Engine:
     ) -> Fixed:
         """Applies the fixes that ``wants`` agrees to, in rounds, until none is left.
 
-        A file that does not verify comes back as it was, with an error in ``result``.
+        A fix that cannot be proved is left out, with an error in ``result``.
         """
         original = source = Source.read(path, data)
         first = uses = Uses(source, self.watch, links)
         applied: list[Finding] = []
+        unproved: dict[tuple[str, tuple[str, ...]], FileError] = {}
         findings, _ = self._findings(source, uses, project)
         for _ in range(MAX_ROUNDS):
             result = self._suppressed(source, findings)
-            chosen, changes = _choose(result.findings, wants)
+            chosen = _choose(
+                result.findings, lambda finding: _key(finding) not in unproved and wants(finding)
+            )
             if not chosen:
                 break
-            try:
-                source = self._applied(source, changes)
-            except (VerifyError, SourceError) as error:
-                return self._untouched(original, project, links, error)
-            applied += chosen
+            source, proved = self._proved(source, chosen, unproved)
+            applied += proved
             uses = Uses(source, self.watch, links)
             findings, _ = self._findings(source, uses, project)
         else:
@@ -124,7 +126,33 @@ class Engine:
             return self._untouched(original, project, links, endless)
         if applied:
             source, result = self._without_unused_imports(source, first, uses, project, links, result)
+        result = replace(result, errors=(*result.errors, *unproved.values()))
         return Fixed(source.raw, tuple(applied), result)
+
+    def _proved(
+        self, source: Source, chosen: list[Finding], unproved: dict[tuple[str, tuple[str, ...]], FileError]
+    ) -> tuple[Source, list[Finding]]:
+        """The source with the fixes of as many findings as can be proved together.
+
+        Fixes that only fail beside others have their turn in the next round (of two statements that make up a
+        block, the second to go has to leave a ``pass``); those that fail alone are added to ``unproved``.
+        """
+        with contextlib.suppress(VerifyError, SourceError):
+            return self._applied(source, _edits(chosen)), chosen
+        result = source
+        proved: list[Finding] = []
+        for finding in chosen:
+            try:
+                alone = self._applied(source, _edits([finding]))
+            except (VerifyError, SourceError) as error:
+                place = _file_error(source.path, error)
+                message = f"left as it was, the fix of {finding.code} cannot be proved: {error.message}"
+                unproved[_key(finding)] = replace(place, message=message)
+                continue
+            with contextlib.suppress(VerifyError, SourceError):
+                result = self._applied(source, _edits([*proved, finding])) if proved else alone
+                proved.append(finding)
+        return result, proved
 
     def _without_unused_imports(
         self,
@@ -154,9 +182,7 @@ class Engine:
         verify(source, changed, changes)
         return changed
 
-    def _untouched(
-        self, source: Source, project: Project, links: Links | None, error: VerifyError | SourceError
-    ) -> Fixed:
+    def _untouched(self, source: Source, project: Project, links: Links | None, error: SourceError) -> Fixed:
         scan = self.scan(source.path, source.raw, project, links)
         failure = replace(
             _file_error(source.path, error),
@@ -204,14 +230,26 @@ def _checked(rule: Rule, use: Use, context: Context) -> list[Finding]:
     return list(rule.check_function(use, context))
 
 
-def _choose(
-    findings: Iterable[Finding], wants: Callable[[Finding], bool]
-) -> tuple[list[Finding], list[Edit]]:
-    """The findings whose fixes go together, and all their edits."""
+def _constants(use: Use) -> tuple[tuple[str, object], ...]:
+    keywords = use.call.keywords if use.call is not None else []
+    return tuple((k.arg, k.value.value) for k in keywords if k.arg and isinstance(k.value, ast.Constant))
+
+
+def _choose(findings: Iterable[Finding], wants: Callable[[Finding], bool]) -> list[Finding]:
+    """The findings whose fixes go together."""
     wanted = [f for f in findings if f.fix is not None and f.fix.safety is not Safety.MANUAL and wants(f)]
     chosen, _ = edits.select(f.fix for f in wanted if f.fix is not None)
     identities = {id(fix) for fix in chosen}
-    return [f for f in wanted if id(f.fix) in identities], edits.union(chosen)
+    return [f for f in wanted if id(f.fix) in identities]
+
+
+def _edits(findings: Iterable[Finding]) -> list[Edit]:
+    return edits.union(f.fix for f in findings if f.fix is not None)
+
+
+def _key(finding: Finding) -> tuple[str, tuple[str, ...]]:
+    """What tells a finding from others after the file has changed around it."""
+    return finding.code, finding.source_lines
 
 
 def _file_error(path: str, error: SourceError | VerifyError) -> FileError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -117,7 +118,7 @@ class Imports:
     def _extend(self, name: str) -> Spelling | None:
         """Adds to a ``from`` import of the same module that stands at the top level of the file."""
         module, _, leaf = name.rpartition(".")
-        if any(leaf in scope.bindings or scope.stars for scope in self.uses.scopes.all):
+        if hasattr(builtins, leaf) or any(leaf in s.bindings or s.stars for s in self.uses.scopes.all):
             return None
         for statement in self.uses.scopes.module.node.body:
             if isinstance(statement, ast.ImportFrom) and statement.module == module and not statement.level:

@@ -19,6 +19,8 @@ class Mention:
     kind: Kind
     path: str
     line: int
+    constants: tuple[tuple[str, object], ...] = ()
+    """The keyword arguments of a call that are literal numbers, strings, booleans or None."""
 
 
 class Project:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torchmigrate import registry
 from torchmigrate.config import Settings
@@ -23,6 +23,9 @@ from torchmigrate.uses import Uses
 from torchmigrate.versions import Version
 
 Progress = Callable[[int, int], None]
+
+MAX_PASSES = 10
+"""Passes over a project after which fixing stops although it still changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,50 @@ def fix(
     choose: Callable[[Finding], bool] | None = None,
     progress: Progress | None = None,
 ) -> Iterator[FixResult]:
-    """Each file fixed, in order; nothing is written. ``choose`` is asked about every fix that may be applied."""
-    run = Run(files, settings, min_version)
-    run.scan(progress)
-    for path in run.files:
-        yield run.fixed(path, choose)
+    """Each file fixed, in order; nothing is written. ``choose`` is asked about every fix that may be applied.
+
+    What rules say of one file depends on the others (whether any of them still scripts), so the project is scanned
+    and fixed again until nothing changes: a second run would find nothing to do.
+    """
+    choice = Choice(choose)
+    results: dict[str, FixResult] = {}
+    for _ in range(MAX_PASSES):
+        run = Run(files, settings, min_version)
+        run.scan(progress)
+        progress = None  # the passes to come are shorter, and not foreseen
+        fresh = {path: run.fixed(path, choice) for path in run.files}
+        results = {path: _joined(results.get(path), fixed) for path, fixed in fresh.items()}
+        changed = {path: fixed.after for path, fixed in fresh.items() if fixed.applied}
+        if not changed:
+            break
+        files = [replace(file, data=changed.get(path, file.data)) for path, file in run.files.items()]
+    yield from results.values()
+
+
+def _joined(earlier: FixResult | None, later: FixResult) -> FixResult:
+    """What two passes over a file come to."""
+    if earlier is None or not earlier.applied:
+        return later
+    after = later.after if later.applied else earlier.after
+    return replace(later, before=earlier.before, after=after, applied=earlier.applied + later.applied)
+
+
+class Choice:
+    """Asks about each fix once, however many rounds and passes it comes up in."""
+
+    def __init__(self, choose: Callable[[Finding], bool] | None) -> None:
+        self._choose = choose
+        self._declined: set[tuple[str, str, tuple[str, ...]]] = set()
+
+    def __call__(self, finding: Finding) -> bool:
+        """Whether to apply the fix of a finding."""
+        key = (finding.path, finding.code, finding.source_lines)
+        if key in self._declined:
+            return False
+        if self._choose is None or self._choose(finding):
+            return True
+        self._declined.add(key)
+        return False
 
 
 class Run:
@@ -94,24 +136,16 @@ class Run:
         scan = self.scans.get(path)
         return scan.result if scan is not None else FileResult(self.files[path].path)
 
-    def fixed(self, path: str, choose: Callable[[Finding], bool] | None) -> FixResult:
+    def fixed(self, path: str, choose: Choice) -> FixResult:
         """The file with its fixes applied."""
         result = self.result(path)
         if not any(self._applies(finding) for finding in result.findings):
             return FixResult(result.path, b"", b"", (), result)
         data = _read(self.files[path])
-        declined: set[tuple[str, tuple[str, ...]]] = set()
-
-        def wants(finding: Finding) -> bool:
-            key = (finding.code, finding.source_lines)
-            if not self._applies(finding) or key in declined:
-                return False
-            if choose is None or choose(finding):
-                return True
-            declined.add(key)
-            return False
-
-        fixed = self.engine.fix(result.path, data, self.project, self.project.links(path), wants)
+        links = self.project.links(path)
+        fixed = self.engine.fix(
+            result.path, data, self.project, links, lambda finding: self._applies(finding) and choose(finding)
+        )
         return FixResult(result.path, data, fixed.data, fixed.applied, fixed.result)
 
     def _applies(self, finding: Finding) -> bool:

@@ -39,11 +39,26 @@ torch/_dynamo/eval_frame.py.
 
 from __future__ import annotations
 
-from torchmigrate.rule import Rule, Safety
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate import calls, decorators
+from torchmigrate.blocks import Blocks
+from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.rule import Kind, Rule, Safety
+
+from . import authoring, exporting, fallbacks
+from .authoring import is_traced, traces
+from .values import kind_of
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
 
 rule = Rule(
     code="TS101",
-    symbols=("torch.jit.script", "torch.jit._script.script", "torch.jit._script._script_impl"),
+    symbols=exporting.SCRIPTS,
     message=(
         "`{symbol}` is deprecated since torch 2.10; use `torch.compile` for a function, "
         "`torch.export.export` for a module that is saved or deployed"
@@ -51,4 +66,120 @@ rule = Rule(
     since=(2, 0),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,
+    asks=(*exporting.ASKS, *authoring.TRACES_ASKS),
 )
+
+_SCRIPT_FUNCTION_ONLY = frozenset(
+    "graph inlined_graph code code_with_constants save save_to_buffer graph_for schema name qualified_name".split()
+)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    if use.kind in (Kind.DECORATOR, Kind.CALL, Kind.REFERENCE):
+        yield ctx.finding(use, fix=lambda: _fix(use, ctx))
+    else:
+        yield ctx.finding(use)
+
+
+def _fix(use: Use, ctx: Context) -> Fix | str:
+    dead = fallbacks.dead_arm(use, ctx)
+    if dead is not None:
+        return dead
+    if use.decorated is not None:
+        if use.kind is Kind.CALL:
+            return "`script` takes no arguments as a decorator"
+        return _undecorated(use, use.decorated, ctx)
+    if use.call is None:
+        return _reference(use, ctx)
+    function = calls.argument(use.call, 0, "obj")
+    kind = kind_of(function, use, ctx) if function is not None else None
+    if function is None or kind not in ("function", "class"):
+        return exporting.fix_of(use, ctx)
+    return _called(use, use.call, function, kind, ctx)
+
+
+def _undecorated(use: Use, definition: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, ctx: Context) -> Fix | str:
+    if isinstance(definition, ast.ClassDef):
+        return _removed(use, definition, ctx, "Remove the decorator: a class has nothing to compile")
+    if attribute := _script_only(definition.name, ctx):
+        return f"`{definition.name}.{attribute}` exists only while it is scripted"
+    if is_traced(ctx):
+        return "a trace calls code of this file, and keeps the function's loops and branches only while it is scripted"
+    if eager := _eager(ctx):
+        return _removed(use, definition, ctx, eager)
+    spelling = ctx.imports.spell("torch.compile", use)
+    if spelling is None:
+        return "`torch.compile` cannot be named here without clobbering a name"
+    return Fix((ctx.replace(use.node, spelling.text), *spelling.edits), Safety.UNSAFE, "Use `torch.compile`")
+
+
+def _removed(use: Use, definition: decorators.Definition, ctx: Context, title: str) -> Fix | str:
+    edit = decorators.removed(ctx.source, definition, use.node) if isinstance(use.node, ast.expr) else None
+    return Fix((edit,), Safety.UNSAFE, title) if edit is not None else "the decorator shares its line with other code"
+
+
+def _called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context) -> Fix | str:
+    """``g = torch.jit.script(f)``."""
+    if len(calls.arguments(call)) != 1:
+        return "what its further arguments do has no counterpart"
+    if is_traced(ctx):
+        return "a trace calls code of this file, and keeps the function's loops and branches only while it is scripted"
+    target = use.place.statement
+    name = target.targets[0] if isinstance(target, ast.Assign) and target.value is call else None
+    if isinstance(name, ast.Name) and (attribute := _script_only(name.id, ctx)):
+        return f"`{name.id}.{attribute}` exists only while it is scripted"
+    title = "Use the class itself: it has nothing to compile" if kind == "class" else _eager(ctx)
+    source = ctx.source
+    if not title:
+        spelling = ctx.imports.spell("torch.compile", use)
+        if spelling is None:
+            return "`torch.compile` cannot be named here without clobbering a name"
+        edits = [ctx.replace(use.node, spelling.text), *spelling.edits]
+        edits += [_renamed(keyword, ctx) for keyword in call.keywords]
+        return Fix(tuple(edits), Safety.UNSAFE, "Use `torch.compile`")
+    if isinstance(name, ast.Name) and isinstance(function, ast.Name) and name.id == function.id:
+        removed = Blocks(source).removed(use.place)
+        return removed if isinstance(removed, str) else Fix(removed, Safety.UNSAFE, title)
+    inner = calls.outer(source, function, calls.opening(source, call))
+    whole = source.span(call)
+    edits = [Edit(whole.start, inner.start, ""), Edit(inner.end, whole.end, "")]
+    if any(b"#" in source.text[edit.start : edit.end] for edit in edits):
+        return "a comment stands in the part that would go"
+    return Fix(tuple(edits), Safety.UNSAFE, title)
+
+
+def _reference(use: Use, ctx: Context) -> Fix | str:
+    """``compiler = torch.jit.script``, ``partial(torch.jit.script)``, a default value."""
+    parent = use.parents[-1]
+    if isinstance(parent, ast.Call) and parent.args and isinstance(use.node, ast.expr) and use.node in parent.args[1:]:
+        return "it is one of the arguments of a call that may do anything with it"
+    if _eager(ctx):
+        return "there is nothing to put in its place where functions are to stay eager"
+    spelling = ctx.imports.spell("torch.compile", use)
+    if spelling is None:
+        return "`torch.compile` cannot be named here without clobbering a name"
+    return Fix((ctx.replace(use.node, spelling.text), *spelling.edits), Safety.UNSAFE, "Use `torch.compile`")
+
+
+def _eager(ctx: Context) -> str | None:
+    """Why functions are to stay eager, as the title of the fix; None where they are to be compiled."""
+    if ctx.options.script_replacement == "eager":
+        return "Use the function as it is"
+    if traces(ctx):
+        return "Use the function as it is: the project traces, and a trace refuses compiled functions"
+    return None
+
+
+def _renamed(keyword: ast.keyword, ctx: Context) -> Edit:
+    start = ctx.source.span(keyword).start
+    return Edit(start, start + len("obj"), "model")
+
+
+def _script_only(name: str, ctx: Context) -> str | None:
+    """The attribute of a ScriptFunction that the file reads from the function ``name``, if it does."""
+    for node in ctx.uses.flow.parents:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
+            if node.attr in _SCRIPT_FUNCTION_ONLY:
+                return node.attr
+    return None
