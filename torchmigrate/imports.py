@@ -85,10 +85,14 @@ class Imports:
         ``from torch.jit import Final`` → ``from typing import Final``. None unless the name is bound once, by a
         plain ``from`` import.
         """
-        if not isinstance(use.node, ast.Name):
+        if isinstance(use.node, ast.Name):
+            bound = use.node.id
+        elif isinstance(use.node, ast.alias):
+            bound = use.node.asname or use.node.name
+        else:
             return None
-        owner = use.place.scope.find(use.node.id)
-        bindings = owner.bindings[use.node.id] if owner else []
+        owner = use.place.scope.find(bound)
+        bindings = owner.bindings[bound] if owner else []
         if len(bindings) != 1 or bindings[0].kind is not BindingKind.FROM or bindings[0].alternative:
             return None
         alias = bindings[0].node
@@ -98,9 +102,7 @@ class Imports:
             statement = place.statement
             if isinstance(statement, ast.ImportFrom) and alias in statement.names:
                 module, _, leaf = name.rpartition(".")
-                renamed = f"from {module} import {leaf}" + (
-                    f" as {use.node.id}" if leaf != use.node.id else ""
-                )
+                renamed = f"from {module} import {leaf}" + (f" as {bound}" if leaf != bound else "")
                 return self._rebound(statement, alias, renamed)
         return None
 

@@ -10,6 +10,7 @@ from .authoring import AUTHORING, BASES
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
+    from torchmigrate.project import Mention
 
 ASKS = (*AUTHORING, *BASES)
 """What a rule must put into its ``asks`` to call `needed_by`."""
@@ -17,16 +18,13 @@ ASKS = (*AUTHORING, *BASES)
 _MAKING = frozenset(Kind) - {Kind.GUARD, Kind.ISINSTANCE, Kind.ANNOTATION, Kind.STRING}
 
 
-def needed_by(ctx: Context, *others: str) -> str | None:
+def needed_by(ctx: Context, *others: Mention) -> str | None:
     """What keeps a marker for TorchScript in place, as a sentence, or None if it can go.
 
-    ``others`` are further symbols that the marker waits for; they belong into ``asks`` too.
+    ``others`` are further places that the marker waits for.
     """
     project = ctx.project
-    makers = [
-        *project.uses(*AUTHORING, *others, kinds=_MAKING),
-        *project.uses(*BASES, kinds=(Kind.BASE,)),
-    ]
+    makers = [*project.uses(*AUTHORING, kinds=_MAKING), *project.uses(*BASES, kinds=(Kind.BASE,)), *others]
     if makers:
         first = min(makers, key=lambda mention: (mention.path, mention.line))
         return f"waits for `{first.symbol}` at {first.path}:{first.line}"

@@ -44,12 +44,14 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(
-        use, fix=(lambda: inert.needed_by(ctx) or _fix(use, ctx)) if use.kind is Kind.CALL else None
-    )
+    yield ctx.finding(use, fix=lambda: inert.needed_by(ctx) or _fix(use, ctx))
 
 
 def _fix(use: Use, ctx: Context) -> Fix | str:
+    if use.call is None:
+        return "it is used as a value, and not called"
+    if ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
+        return "the project replaces the function, to see the other branch"
     joints = [*takewhile(_joins, reversed(use.parents[:-1]))]
     top = joints[-1] if joints else use.call
     assert isinstance(top, ast.expr)
