@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from torchmigrate.gate import spelled
 from torchmigrate.names import Links
 from torchmigrate.rule import Kind
 from torchmigrate.symbols import join, segments
@@ -26,12 +28,14 @@ class Mention:
 class Project:
     """The facts that rules may ask about, complete before the last rule runs. Paths are absolute."""
 
-    def __init__(self, paths: Iterable[str] = ()) -> None:
+    def __init__(self, paths: Iterable[str] = (), read: Callable[[str], bytes] | None = None) -> None:
         self.exports: dict[str, dict[str, str]] = {}
         """For each file, its global names that stand for something of torch's, with torch's name for it."""
         self._mentions: dict[str, list[Mention]] = {}
         self._by_stem: dict[str, list[str]] = {}
-        for path in paths:
+        self._paths = list(paths)
+        self._read = read
+        for path in self._paths:
             self._by_stem.setdefault(os.path.basename(module_path(path)), []).append(path)
 
     def export(self, path: str, names: Mapping[str, str]) -> bool:
@@ -53,6 +57,17 @@ class Project:
         """Every use of the symbols in the project, of the given kinds."""
         wanted = frozenset(kinds)
         return [m for symbol in symbols for m in self._mentions.get(symbol, ()) if m.kind in wanted]
+
+    def spelling(self, *words: str, beside: str) -> Iterator[tuple[str, int]]:
+        """The files other than ``beside`` whose text has all the words as identifiers, with the first word's line."""
+        for path in self._paths if self._read is not None else ():
+            if path == os.path.abspath(beside):
+                continue
+            with contextlib.suppress(OSError):
+                text = self._read(path)
+                found = [next(spelled([word], text), None) for word in words]
+                if found[0] is not None and None not in found:
+                    yield path, text.count(b"\n", 0, found[0]) + 1
 
     def links(self, path: str) -> ProjectLinks:
         """What names mean that the file at ``path`` imports from other files of the project."""
