@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from torchmigrate.gate import spelled
 from torchmigrate.names import Links
 from torchmigrate.rule import Kind
 from torchmigrate.symbols import join, segments
@@ -58,16 +58,22 @@ class Project:
         wanted = frozenset(kinds)
         return [m for symbol in symbols for m in self._mentions.get(symbol, ()) if m.kind in wanted]
 
-    def spelling(self, *words: str, beside: str) -> Iterator[tuple[str, int]]:
-        """The files other than ``beside`` whose text has all the words as identifiers, with the first word's line."""
+    def spelling(
+        self, words: Iterable[str], patterns: Iterable[str], *, beside: str
+    ) -> Iterator[tuple[str, int]]:
+        """The files other than ``beside`` whose text contains all words (searched first, they are fast) and all
+        regular expressions, with the line of the first of those."""
+        literals = [word.encode() for word in words]
+        expressions = [re.compile(pattern.encode()) for pattern in patterns]
         for path in self._paths if self._read is not None else ():
-            if path == os.path.abspath(beside):
+            if path == beside:
                 continue
             with contextlib.suppress(OSError):
                 text = self._read(path)
-                found = [next(spelled([word], text), None) for word in words]
-                if found[0] is not None and None not in found:
-                    yield path, text.count(b"\n", 0, found[0]) + 1
+                if all(literal in text for literal in literals):
+                    found = [expression.search(text) for expression in expressions]
+                    if found[0] is not None and None not in found:
+                        yield path, text.count(b"\n", 0, found[0].start()) + 1
 
     def links(self, path: str) -> ProjectLinks:
         """What names mean that the file at ``path`` imports from other files of the project."""

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 C10D = ("torch.distributed.distributed_c10d", "torch.distributed", "torch._C._distributed_c10d")
 """The modules that offer torch.distributed's private functions."""
 
-GET_NAME = tuple(f"{module}._get_process_group_name" for module in C10D)
+GET_NAME = (
+    *(f"{module}._get_process_group_name" for module in C10D),
+    "torch.distributed._functional_collectives._resolve_group_name",
+)
 RESOLVE = tuple(f"{module}._resolve_process_group" for module in C10D)
 """Takes a name only, in torch 2.15 too."""
 GROUP_SIZE = tuple(f"{module}._get_group_size_by_name" for module in C10D)

@@ -37,6 +37,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.findings import Finding, Fix
+from torchmigrate.project import module_path
 from torchmigrate.rule import Kind, Rule, Safety
 
 from .conversion import Conversion, Withheld
@@ -92,9 +93,16 @@ def _fix(use: Use, ctx: Context, operator: Operator, index: int) -> Fix | str:
 
 def _elsewhere(operator: Operator, ctx: Context) -> Iterator[str]:
     """The lines in other files that may name an operator, or the function that it is."""
+    path = os.path.abspath(ctx.source.path)
+    module = os.path.basename(module_path(path))
     namespace, _, name = operator.name.partition("::")
     function = getattr(operator.body, "name", name)
-    module = os.path.splitext(os.path.basename(ctx.source.path))[0]
-    for words in ((name, namespace), (function, module)):
-        for path, line in ctx.project.spelling(*words, beside=ctx.source.path):
-            yield f"{os.path.relpath(path)}:{line}"
+    imported = r"import\s+(?:\([^)]*|[^\n]*)(?<!\w)"
+    for words, patterns in (
+        ((operator.name,), (rf"{namespace}::{name}(?!\w)",)),
+        ((name, namespace), (rf"{name}(?!\w)", rf"ops\s*\.\s*{namespace}(?!\w)")),
+        ((module,), (rf"{module}\s+{imported}(?:{function}(?!\w)|\*)",)),
+        ((module, function), (rf"{function}(?!\w)", rf"{imported}{module}(?!\w)")),
+    ):
+        for found, line in ctx.project.spelling(words, patterns, beside=path):
+            yield f"{os.path.relpath(found)}:{line}"

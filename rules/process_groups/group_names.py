@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.findings import Finding, Fix
-from torchmigrate.names import leaf
+from torchmigrate.names import leaf, string
 from torchmigrate.rule import Safety
 
 from .collectives import C10D, GET_NAME, TAKERS, group_argument, taker
@@ -68,16 +68,36 @@ def name_of_group(node: ast.expr, scope: Scope, ctx: Context) -> GroupName | Non
         if isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS:
             return None
         return GroupName(node, node.value, doubt=_doubt(node.value, scope, ctx))
-    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-        resolved = ctx.uses.names.resolve(node.func, scope)
-        if resolved is not None and resolved.certain and resolved.names[0] in GET_NAME:
-            return GroupName(node, node.args[0])
+    if isinstance(node, ast.Call) and node.args:
+        group = node.args[0]
+        if _gets_name(node, scope, ctx):
+            return GroupName(node, group, doubt=_doubt(group, scope, ctx))
     if isinstance(node, ast.Subscript) and leaf(node.value) == "_dim_group_names":
         mesh, index = node.value, node.slice
         if isinstance(mesh, ast.Attribute) and isinstance(index, (ast.Name, ast.Attribute, ast.Constant)):
             spelled = f"{ctx.embedded(mesh.value, mesh)}.get_group({ctx.text(index)})"
             return GroupName(node, node, spelled)
     return None
+
+
+def _gets_name(call: ast.Call, scope: Scope, ctx: Context) -> bool:
+    """Whether a call returns the name of its only argument: torch's function, or one of the file that only does that."""
+    resolved = ctx.uses.names.resolve(call.func, scope)
+    if resolved is not None:
+        tags = [string(argument) for argument in call.args[1:]]
+        return resolved.certain and resolved.names[0] in GET_NAME and not call.keywords and tags in ([], [""])
+    owner = scope.find(call.func.id) if isinstance(call.func, ast.Name) else None
+    bindings = owner.bindings[leaf(call.func) or ""] if owner is not None else []
+    function = bindings[0].node if len(bindings) == 1 else None
+    if not isinstance(function, ast.FunctionDef) or len(call.args) != 1 or call.keywords:
+        return False
+    returned = function.body[-1]
+    inner = next((s for s in ctx.uses.scopes.all if s.node is function), None)
+    if inner is None or not isinstance(returned, ast.Return) or returned.value is None:
+        return False
+    name = name_of_group(returned.value, inner, ctx) if len(function.args.args) == 1 else None
+    only = len(function.body) == 1 or (len(function.body) == 2 and ast.get_docstring(function) is not None)
+    return only and name is not None and leaf(name.group) == function.args.args[0].arg
 
 
 def handed_over(node: ast.expr, use: Use, ctx: Context) -> GroupName | KeptName | None:
@@ -101,7 +121,8 @@ def _kept(node: ast.expr, scope: Scope, ctx: Context) -> KeptName | None:
         if len(bindings) == 1 and isinstance(bindings[0].node, ast.arg) and is_name(bindings[0].node):
             return KeptName(f"the parameter `{node.id}`")
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS:
-        stores = [(value, place) for name, value, place in _stores(ctx) if name == node.attr]
+        own = _class_around(scope)
+        stores = [(v, s) for name, v, s in _stores(ctx) if name == node.attr and _class_around(s) is own]
         if stores and all(value is not None and _gives_name(value, place, ctx) for value, place in stores):
             return KeptName(f"`{ctx.text(node)}`")
     return None
@@ -135,6 +156,12 @@ def _stores(ctx: Context) -> Iterator[tuple[str, ast.expr | None, Scope]]:
                     yield target.id, statement.value, place.scope
         elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and place.scope.is_class:
             yield statement.name, None, place.scope
+
+
+def _class_around(scope: Scope | None) -> Scope | None:
+    while scope is not None and not scope.is_class:
+        scope = scope.parent
+    return scope
 
 
 def _doubt(node: ast.expr, scope: Scope, ctx: Context) -> str | None:
