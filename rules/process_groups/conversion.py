@@ -10,7 +10,7 @@ from torchmigrate.calls import argument
 from torchmigrate.findings import Edit, Span
 
 from .collectives import GROUP_SIZE, RESOLVE, TAKERS, group_argument
-from .group_names import is_name, is_stable, name_of_group
+from .group_names import is_name, is_stable, name_of_group, reads_of, without_variable
 from .operators import Function, Operator, operators_of, parameters
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class Conversion:
         self._calls = {call: o for o in self._operators.values() for call, _ in o.calls}
         self._waiting: list[tuple[Operator, int]] = []
         self._edits: dict[Edit, None] = {}
+        self._variables: dict[ast.expr, set[ast.Name]] = {}
+        """The values of variables that callers hand over, and where they do."""
         self.converted: list[tuple[Operator, int]] = []
         """The parameters that become groups together."""
 
@@ -47,6 +49,10 @@ class Conversion:
         self._follow(operator, index)
         while self._waiting:
             self._parameter(*self._waiting.pop())
+        for value, reads in self._variables.items():
+            read = next(iter(reads))
+            if reads.issuperset(reads_of(read, self._scope_of(read), self._ctx)):
+                self._edits.update(dict.fromkeys(without_variable(value, self._ctx)))
         return tuple(sorted(self._edits))
 
     def is_evident(self, operator: Operator, index: int) -> bool:
@@ -175,34 +181,45 @@ class Conversion:
     ) -> None:
         """``_, _, group_name = inputs``."""
         elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
-        if index >= len(elements) or not all(isinstance(element, ast.Name) for element in elements):
+        if index >= len(elements) or any(isinstance(element, ast.Starred) for element in elements):
             raise Withheld(f"`{self._ctx.text(target)}` cannot be followed in line {target.lineno}")
         variable = elements[index]
-        assert isinstance(variable, ast.Name)
-        if variable.id == "_":
-            return
-        text = new if variable.id == name and not _spells(setup, new) else variable.id
-        reads = list(self._reads(setup, variable.id, stores=1))
-        self._edit(variable, text)
-        for read in reads:
-            self._keep(operator, setup, read, text, name, new)
+        if isinstance(variable, ast.Attribute) and _is_context(variable.value, setup):
+            self._kept(operator, variable, name, new)
+        elif not isinstance(variable, ast.Name):
+            raise Withheld(f"`{self._ctx.text(variable)}` cannot be followed in line {target.lineno}")
+        elif variable.id != "_":
+            text = new if variable.id == name and not _spells(setup, new) else variable.id
+            reads = list(self._reads(setup, variable.id, stores=1))
+            self._edit(variable, text)
+            for read in reads:
+                self._keep(operator, setup, read, text, name, new)
 
     def _keep(
         self, operator: Operator, setup: Function, read: ast.expr, text: str, name: str, new: str
     ) -> None:
-        """``ctx.group_name = group_name``, and all that reads the attribute."""
+        """``ctx.group_name = group_name``."""
         parent = self._parents[read]
         target = parent.targets[0] if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
-        if not (isinstance(target, ast.Attribute) and _is_context(target.value, setup)):
+        if isinstance(target, ast.Attribute) and _is_context(target.value, setup):
+            self._edit(read, text)
+            self._kept(operator, target, name, new)
+        else:
             self._convert(read, text)
-            return
-        self._edit(read, text)
+
+    def _kept(self, operator: Operator, target: ast.Attribute, name: str, new: str) -> None:
+        """Renames an attribute of the context that the group is kept in, and follows what reads it."""
         functions = [*operator.setups, *operator.backwards]
-        attributes = [(f, node) for f in functions for node in _inside(f) if isinstance(node, ast.Attribute)]
-        taken = any(node.attr == new and _is_context(node.value, function) for function, node in attributes)
+        attributes = [
+            node
+            for function in functions
+            for node in _inside(function)
+            if isinstance(node, ast.Attribute) and _is_context(node.value, function)
+        ]
+        taken = any(node.attr == new for node in attributes)
         kept = new if target.attr == name and not taken else target.attr
-        for function, node in attributes:
-            if node.attr == target.attr and _is_context(node.value, function):
+        for node in attributes:
+            if node.attr == target.attr:
                 written = f"{self._ctx.text(node.value)}.{kept}"
                 if isinstance(node.ctx, ast.Load):
                     self._convert(node, written)
@@ -240,6 +257,8 @@ class Conversion:
             owner = scope.find(node.id)
             found = name_of_group(value, owner, self._ctx) if value is not None and owner is not None else None
             name = found if found is not None and is_stable(found.group, scope, self._ctx) else None
+            if name is not None:
+                self._variables.setdefault(name.node, set()).add(node)
         if name is None:
             text = self._ctx.text(node)
             raise Withheld(f"line {node.lineno} hands over `{text}`, and the group that it names is not in sight")
@@ -281,7 +300,11 @@ class Conversion:
                 continue
             target, value = node.targets[0], node.value
             if isinstance(target, (ast.Tuple, ast.List)):
-                position |= {e.id: i for i, e in enumerate(target.elts) if isinstance(e, ast.Name)}
+                for index, element in enumerate(target.elts):
+                    if isinstance(element, ast.Name):
+                        position[element.id] = index
+                    elif isinstance(element, ast.Attribute) and element.attr == attribute:
+                        return index
             elif isinstance(target, ast.Attribute) and target.attr == attribute:
                 if isinstance(value, ast.Name):
                     return position.get(value.id)

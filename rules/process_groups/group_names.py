@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding, Fix
+from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.names import leaf, string
 from torchmigrate.rule import Safety
 
@@ -223,14 +223,31 @@ def finding(use: Use, ctx: Context, argument: ast.expr) -> Iterator[Finding]:
 def _fix(name: GroupName, argument: ast.expr, use: Use, ctx: Context) -> Fix | str:
     if name.doubt is not None:
         return name.doubt
-    parent = ctx.uses.flow.parents[argument]
-    if argument is name.node or is_stable(name.group, use.place.scope, ctx):
-        text = name.text(ctx, parent)
-        return Fix((ctx.replace(argument, text),), Safety.SAFE, f"Hand over `{text}`")
-    if not all(_takes_group(read, use.place.scope, ctx) for read in _reads(argument, use, ctx)):
+    parents = ctx.uses.flow.parents
+    scope = use.place.scope
+    text = name.text(ctx, parents[argument])
+    title = f"Hand over `{text}`"
+    if argument is name.node:
+        return Fix((ctx.replace(argument, text),), Safety.SAFE, title)
+    reads = reads_of(argument, scope, ctx)
+    follow_all = all(_takes_group(read, scope, ctx) for read in reads)
+    if is_stable(name.group, scope, ctx):
+        gone = without_variable(name.node, ctx) if follow_all else ()
+        every = reads if follow_all else [argument]
+        edits = [ctx.replace(read, name.text(ctx, parents[read])) for read in every]
+        return Fix((*edits, *gone), Safety.SAFE, title)
+    if not follow_all:
         return f"`{ctx.text(name.group)}` may be another group by the time that its name is used"
-    text = name.text(ctx, ctx.uses.flow.parents[name.node])
+    text = name.text(ctx, parents[name.node])
     return Fix((ctx.replace(name.node, text),), Safety.SAFE, f"Keep `{text}` instead of its name")
+
+
+def without_variable(value: ast.expr, ctx: Context) -> tuple[Edit, ...]:
+    """The edits that remove the assignment of ``value`` to a variable that nothing reads any more."""
+    statement = ctx.uses.flow.parents[value]
+    place = next((place for place in ctx.uses.scopes.places if place.statement is statement), None)
+    removed = ctx.blocks.removed(place) if place is not None else ""
+    return () if isinstance(removed, str) else removed
 
 
 def is_stable(group: ast.expr, scope: Scope, ctx: Context) -> bool:
@@ -248,12 +265,12 @@ def is_stable(group: ast.expr, scope: Scope, ctx: Context) -> bool:
     )
 
 
-def _reads(argument: ast.expr, use: Use, ctx: Context) -> list[ast.expr]:
-    """Every place that reads the variable which ``argument`` is."""
-    assert isinstance(argument, ast.Name)
-    owner = use.place.scope.find(argument.id)
+def reads_of(variable: ast.expr, scope: Scope, ctx: Context) -> list[ast.Name]:
+    """Every place that reads a variable."""
+    assert isinstance(variable, ast.Name)
+    owner = scope.find(variable.id)
     assert owner is not None
-    reaching = ctx.uses.flow.reaching(argument.id, owner)
+    reaching = ctx.uses.flow.reaching(variable.id, owner)
     return [*reaching.reads, *reaching.captured]
 
 
