@@ -101,7 +101,7 @@ class Conversion:
         text = self._ctx.text(schema)
         old = f"str {name}"
         if text.count(old) != 1 or text[text.index(old) + len(old)].isidentifier():
-            raise Withheld(f"the schema in line {schema.lineno} does not say `{old}` once, in one literal")
+            raise Withheld(f"the schema in line {schema.lineno} does not say `{old}` once")
         start = self._ctx.source.span(schema).start + len(text[: text.index(old)].encode())
         self._edit(Span(start, start + len(old.encode())), f"Any {new}")
 
@@ -114,7 +114,8 @@ class Conversion:
             raise Withheld(f"`{parameter.arg}` has a default in line {parameter.lineno}")
         if parameter.annotation is not None and not is_name(parameter):
             raise Withheld(f"`{parameter.arg}` is not annotated as a string in line {parameter.lineno}")
-        text = new if parameter.arg == name else parameter.arg
+        looked_up = [*self._looked_up(function, index), parameter.arg]
+        text = new if parameter.arg == name else looked_up[0]
         self._edit(parameter, f"{text}: {self._annotation}" if parameter.annotation is not None else text)
         for operator in self._operators.values():
             if function in operator.functions:

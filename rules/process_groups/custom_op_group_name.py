@@ -64,7 +64,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     operator = next((o for o in operators_of(ctx).values() if o.call is use.call), None)
     if operator is None:
         return
-    conversion = Conversion(ctx, "ProcessGroup")
+    conversion = Conversion(ctx, "")
     for index, name in enumerate(operator.parameters):
         if conversion.is_evident(operator, index):
             place = parameters(operator.body)[index] if operator.body is not None else operator.schema or use.node
@@ -84,14 +84,18 @@ def _fix(use: Use, ctx: Context, operator: Operator, index: int) -> Fix | str:
     except Withheld as reason:
         return str(reason)
     converted = dict.fromkeys(found for found, _ in conversion.converted)
-    callers = [place for found in converted for place in _elsewhere(found, ctx)]
+    callers: dict[str, int] = {}
+    for found in converted:
+        for path, line in _elsewhere(found, ctx):
+            callers.setdefault(path, line)
     if callers:
-        return f"the operator is also named in {', '.join(dict.fromkeys(callers))}, which has to change along with it"
+        places = ", ".join(f"{os.path.relpath(path)}:{line}" for path, line in callers.items())
+        return f"the operator is also named in {places}, which would have to change along with it"
     names = " and ".join(f"`{found.name}`" for found in converted)
     return Fix((*edits, *spelling.edits), Safety.UNSAFE, f"Hand {names} the process group itself")
 
 
-def _elsewhere(operator: Operator, ctx: Context) -> Iterator[str]:
+def _elsewhere(operator: Operator, ctx: Context) -> Iterator[tuple[str, int]]:
     """The lines in other files that may name an operator, or the function that it is."""
     path = os.path.abspath(ctx.source.path)
     module = os.path.basename(module_path(path))
@@ -104,5 +108,4 @@ def _elsewhere(operator: Operator, ctx: Context) -> Iterator[str]:
         ((module,), (rf"{module}\s+{imported}(?:{function}(?!\w)|\*)",)),
         ((module, function), (rf"{function}(?!\w)", rf"{imported}{module}(?!\w)")),
     ):
-        for found, line in ctx.project.spelling(words, patterns, beside=path):
-            yield f"{os.path.relpath(found)}:{line}"
+        yield from ctx.project.spelling(words, patterns, beside=path)

@@ -166,6 +166,8 @@ def _class_around(scope: Scope | None) -> Scope | None:
 
 def _doubt(node: ast.expr, scope: Scope, ctx: Context) -> str | None:
     """Why an object with a ``group_name`` may not be the process group, or None."""
+    if isinstance(node, ast.IfExp):
+        return _doubt(node.body, scope, ctx) or _doubt(node.orelse, scope, ctx)
     if _is_group(node, scope, ctx):
         return None
     if any(name == "group_name" for name, _, _ in _stores(ctx)):

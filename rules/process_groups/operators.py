@@ -37,7 +37,7 @@ _METHODS = {"register_fake": 0, "register_kernel": 1}
 _AUTOGRAD = "torch.library.register_autograd"
 
 _OPERATOR = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.\w+)?\Z")
-_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+_BLOCKS = (ast.excepthandler, ast.match_case)
 
 
 @dataclass(eq=False)
@@ -261,7 +261,7 @@ class _Collector:
 
     def _leave(self, node: ast.AST, scope: Scope) -> None:
         """Notes a place that names an operator and is no registration and no call."""
-        if node in self._seen or not isinstance(node, (ast.Name, ast.Attribute, ast.Constant)):
+        if node in self._seen or not isinstance(node, (ast.Name, ast.Attribute, ast.Constant, ast.Call)):
             return
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             return
@@ -270,26 +270,29 @@ class _Collector:
                 operator.unfollowed.append(node)
                 self._seen.update(ast.walk(node))
 
-    def _named_by(self, node: ast.Name | ast.Attribute | ast.Constant, scope: Scope) -> list[Operator]:
+    def _named_by(self, node: ast.expr, scope: Scope) -> list[Operator]:
         """The operators that an expression names, or the parts of which it names."""
-        if isinstance(node, ast.Constant):
-            text = string(node)
-            return [o for o in self.found.values() if text in (o.name, o.name.partition("::")[2])]
-        operator = self.operator_of(node, scope)
-        part = self._named(node, scope) if operator is None else None
+        if isinstance(node, ast.Call):
+            asked = node.func.id if isinstance(node.func, ast.Name) else ""
+            if asked not in ("hasattr", "getattr") or len(node.args) < 2:
+                return []
+            resolved = self._resolve(node.args[0], scope)
+            namespace = resolved.names[0].removeprefix("torch.ops.") if resolved is not None else ""
+            operator = self.found.get(f"{namespace}::{string(node.args[1])}")
+        else:
+            operator = self.operator_of(node, scope)
         if operator is not None:
             return [operator]
-        return [o for o in self.found.values() if part in (*o.functions, *o.setups, *o.backwards)]
-
+        part = self._named(node, scope)
+        return [o for o in self.found.values() if part in (*o.functions, *o.setups, *o.backwards)] if part else []
 
 
 def expressions(statement: ast.stmt) -> Iterator[ast.AST]:
     """Every expression of a statement itself, without those of the statements inside."""
     waiting: list[ast.AST] = [statement]
     while waiting:
-        node = waiting.pop()
-        for child in ast.iter_child_nodes(node):
+        for child in ast.iter_child_nodes(waiting.pop()):
             if not isinstance(child, ast.stmt):
                 waiting.append(child)
-                if not isinstance(child, _STATEMENTS):
+                if not isinstance(child, _BLOCKS):
                     yield child
