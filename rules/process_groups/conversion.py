@@ -60,7 +60,9 @@ class Conversion:
         for function in operator.functions:
             own = parameters(function)
             if index < len(own) and any(
-                self._means_group(read) for read in _named(function, own[index].arg) if isinstance(read.ctx, ast.Load)
+                self._means_group(read)
+                for read in _named(function, own[index].arg)
+                if isinstance(read.ctx, ast.Load)
             ):
                 return True
         return False
@@ -85,7 +87,9 @@ class Conversion:
         name = operator.parameters[index]
         if operator.unfollowed:
             lines = ", ".join(str(node.lineno) for node in operator.unfollowed)  # type: ignore[attr-defined]
-            raise Withheld(f"`{operator.name}` is also used in line {lines}, in a way that cannot be followed")
+            raise Withheld(
+                f"`{operator.name}` is also used in line {lines}, in a way that cannot be followed"
+            )
         new = self._new_name(operator, index, name)
         if operator.schema is not None:
             self._schema(operator.schema, name, new)
@@ -256,13 +260,17 @@ class Conversion:
         if name is None and isinstance(node, ast.Name):
             value = self._ctx.uses.flow.definition(node, scope)
             owner = scope.find(node.id)
-            found = name_of_group(value, owner, self._ctx) if value is not None and owner is not None else None
+            found = (
+                name_of_group(value, owner, self._ctx) if value is not None and owner is not None else None
+            )
             name = found if found is not None and is_stable(found.group, scope, self._ctx) else None
             if name is not None:
                 self._variables.setdefault(name.node, set()).add(node)
         if name is None:
             text = self._ctx.text(node)
-            raise Withheld(f"line {node.lineno} hands over `{text}`, and the group that it names is not in sight")
+            raise Withheld(
+                f"line {node.lineno} hands over `{text}`, and the group that it names is not in sight"
+            )
         if name.doubt is not None:
             raise Withheld(f"in line {node.lineno}, {name.doubt}")
         self._edit(node, name.text(self._ctx, self._parents[node]))
@@ -336,8 +344,12 @@ class Conversion:
 
     def _is_bound_once(self, function: Function, name: str) -> bool:
         bound = [node for node in _named(function, name) if not isinstance(node.ctx, ast.Load)]
-        outside = any(isinstance(n, (ast.Global, ast.Nonlocal)) and name in n.names for n in _inside(function))
-        inner = [p.arg for n in (function, *_inside(function)) if isinstance(n, _Function) for p in parameters(n)]
+        outside = any(
+            isinstance(n, (ast.Global, ast.Nonlocal)) and name in n.names for n in _inside(function)
+        )
+        inner = [
+            p.arg for n in (function, *_inside(function)) if isinstance(n, _Function) for p in parameters(n)
+        ]
         return len(bound) == 1 and not outside and name not in inner
 
     def _call_with(self, read: ast.expr) -> ast.Call | None:
@@ -360,7 +372,7 @@ class Conversion:
     def _scope_of(self, node: ast.AST) -> Scope:
         while node not in self._scopes:
             node = self._parents[node]
-        return self._scopes[node]  # type: ignore[index]
+        return self._scopes[node]
 
 
 def _inside(function: Function) -> Iterator[ast.AST]:

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.findings import Finding, Fix
@@ -67,11 +68,12 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     conversion = Conversion(ctx, "")
     for index, name in enumerate(operator.parameters):
         if conversion.is_evident(operator, index):
-            place = parameters(operator.body)[index] if operator.body is not None else operator.schema or use.node
-            message = f"`{operator.name}` takes a process group's name as `{name}`, and can take the group itself"
-            yield ctx.finding(
-                use, message, fix=lambda index=index: _fix(use, ctx, operator, index), span=ctx.source.span(place)
+            message = (
+                f"`{operator.name}` takes a process group's name as `{name}`, and can take the group itself"
             )
+            place = parameters(operator.body)[index] if operator.body is not None else operator.schema
+            span = ctx.source.span(place or operator.call)
+            yield ctx.finding(use, message, fix=partial(_fix, use, ctx, operator, index), span=span)
 
 
 def _fix(use: Use, ctx: Context, operator: Operator, index: int) -> Fix | str:

@@ -209,10 +209,12 @@ def finding(use: Use, ctx: Context, argument: ast.expr) -> Iterator[Finding]:
     """The finding about a name that is handed over as ``argument``, with the fix that hands over the group."""
     name = handed_over(argument, use, ctx)
     assert use.call is not None
-    callee = leaf(use.node if leaf(use.node) != "default" else use.node.value)  # type: ignore[attr-defined,arg-type]
+    callee = use.symbol.removesuffix(".default").rpartition(".")[2]
     if isinstance(name, GroupName):
         message = f"`{ctx.text(argument)}` is handed to `{callee}`, which takes the process group itself"
-        yield ctx.finding(use, message, fix=lambda: _fix(name, argument, use, ctx), span=ctx.source.span(argument))
+        yield ctx.finding(
+            use, message, fix=lambda: _fix(name, argument, use, ctx), span=ctx.source.span(argument)
+        )
     elif isinstance(name, KeptName) and not is_part_of_one(use, ctx):
         yield ctx.finding(
             use,

@@ -284,7 +284,11 @@ class _Collector:
         if operator is not None:
             return [operator]
         part = self._named(node, scope)
-        return [o for o in self.found.values() if part in (*o.functions, *o.setups, *o.backwards)] if part else []
+        return (
+            [o for o in self.found.values() if part in (*o.functions, *o.setups, *o.backwards)]
+            if part
+            else []
+        )
 
 
 def expressions(statement: ast.stmt) -> Iterator[ast.AST]:

@@ -166,7 +166,8 @@ def _results(program: str, compiled: bool) -> list[Any]:
     result = function(x)
     if not result.requires_grad:
         return [result]
-    (result * (torch.distributed.get_rank() + 1)).sum().backward()
+    total: Any = (result * (torch.distributed.get_rank() + 1)).sum()
+    total.backward()
     return [result.detach(), x.grad]
 
 
@@ -175,6 +176,8 @@ def _results(program: str, compiled: bool) -> list[Any]:
 def test_the_fix_changes_no_result(name: str, compiled: bool) -> None:
     before = HEAD + dedent(PROGRAMS[name])
     after = fix_text(before, "--min-version", "2.12", "--unsafe")
-    assert not re.search(r"\.group_name|_name: str|_resolve_process_group\(|_get_process_group_name\(|_dim_group_names", after)
+    assert not re.search(
+        r"\.group_name|_name: str|_resolve_process_group\(|_get_process_group_name\(|_dim_group_names", after
+    )
     expected = gloo.run(lambda: _results(before, compiled and name not in GRAPH_BREAKS), 2)
     torch.testing.assert_close(gloo.run(lambda: _results(after, compiled), 2), expected, rtol=0, atol=0)
