@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,6 +10,9 @@ from dataclasses import dataclass
 from torchmigrate.names import Links
 from torchmigrate.rule import Kind
 from torchmigrate.symbols import join, segments
+
+Sought = tuple[tuple[str, ...], tuple[str, ...]]
+"""Words and regular expressions that a file is searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Project:
         self._by_stem: dict[str, list[str]] = {}
         self._paths = list(paths)
         self._read = read
+        self._spelling: dict[tuple[tuple[Sought, ...], str], list[tuple[str, int]]] = {}
         for path in self._paths:
             self._by_stem.setdefault(os.path.basename(module_path(path)), []).append(path)
 
@@ -58,22 +61,33 @@ class Project:
         wanted = frozenset(kinds)
         return [m for symbol in symbols for m in self._mentions.get(symbol, ()) if m.kind in wanted]
 
-    def spelling(
-        self, words: Iterable[str], patterns: Iterable[str], *, beside: str
-    ) -> Iterator[tuple[str, int]]:
-        """The files other than ``beside`` whose text contains all words (searched first, they are fast) and all
-        regular expressions, with the line of the first of those."""
-        literals = [word.encode() for word in words]
-        expressions = [re.compile(pattern.encode()) for pattern in patterns]
-        for path in self._paths if self._read is not None else ():
-            if path == beside:
+    def spelling(self, *sought: Sought, beside: str) -> list[tuple[str, int]]:
+        """The files other than ``beside`` whose text has all the words and expressions of one of ``sought``.
+
+        Each comes with the line of the first expression. The words are plain text and searched first.
+        """
+        key = (sought, beside)
+        if key not in self._spelling:
+            self._spelling[key] = list(self._search(sought, beside))
+        return self._spelling[key]
+
+    def _search(self, sought: tuple[Sought, ...], beside: str) -> Iterator[tuple[str, int]]:
+        compiled = [
+            ([word.encode() for word in words], [re.compile(e.encode()) for e in expressions])
+            for words, expressions in sought
+        ]
+        for path in self._paths:
+            if path == beside or self._read is None:
                 continue
-            with contextlib.suppress(OSError):
+            try:
                 text = self._read(path)
-                if all(literal in text for literal in literals):
-                    found = [expression.search(text) for expression in expressions]
-                    if found[0] is not None and None not in found:
-                        yield path, text.count(b"\n", 0, found[0].start()) + 1
+            except OSError:
+                continue
+            for words, expressions in compiled:
+                found = [all(w in text for w in words) and e.search(text) for e in expressions]
+                if all(found) and isinstance(found[0], re.Match):
+                    yield path, text.count(b"\n", 0, found[0].start()) + 1
+                    break
 
     def links(self, path: str) -> ProjectLinks:
         """What names mean that the file at ``path`` imports from other files of the project."""

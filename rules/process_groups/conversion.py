@@ -10,14 +10,23 @@ from torchmigrate.calls import argument
 from torchmigrate.findings import Edit, Span
 
 from .collectives import GROUP_SIZE, RESOLVE, TAKERS, group_argument
+from .functions import (
+    FUNCTION,
+    Function,
+    inside,
+    is_context,
+    is_located,
+    named,
+    parameters,
+    spells,
+    with_default,
+)
 from .group_names import is_name, is_stable, name_of_group, reads_of, without_variable
-from .operators import Function, Operator, operators_of, parameters
+from .operators import Operator, operators_of
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
     from torchmigrate.scopes import Scope
-
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 class Withheld(Exception):
@@ -55,17 +64,14 @@ class Conversion:
                 self._edits.update(dict.fromkeys(without_variable(value, self._ctx)))
         return tuple(sorted(self._edits))
 
-    def is_evident(self, operator: Operator, index: int) -> bool:
-        """Whether a function of the operator uses the parameter as the name of a group."""
+    def evidence(self, operator: Operator, index: int) -> ast.Call | None:
+        """The first call, in a function of the operator, that takes the parameter for the name of a group."""
         for function in operator.functions:
             own = parameters(function)
-            if index < len(own) and any(
-                self._means_group(read)
-                for read in _named(function, own[index].arg)
-                if isinstance(read.ctx, ast.Load)
-            ):
-                return True
-        return False
+            for read in named(function, own[index].arg) if index < len(own) else ():
+                if isinstance(read.ctx, ast.Load) and self._means_group(read):
+                    return self._call_with(read)
+        return None
 
     def _means_group(self, read: ast.expr) -> bool:
         call = self._call_with(read)
@@ -114,7 +120,7 @@ class Conversion:
         if function.args.vararg or function.args.kwarg or index >= len(own):
             raise Withheld(f"the function in line {function.lineno} does not list its parameters")
         parameter = own[index]
-        if parameter in _with_default(function):
+        if parameter in with_default(function):
             raise Withheld(f"`{parameter.arg}` has a default in line {parameter.lineno}")
         if parameter.annotation is not None and not is_name(parameter):
             raise Withheld(f"`{parameter.arg}` is not annotated as a string in line {parameter.lineno}")
@@ -129,12 +135,12 @@ class Conversion:
 
     def _reads(self, function: Function, name: str, stores: int = 0) -> Iterator[ast.Name]:
         """The reads of a variable in a function; Withheld if it is bound oftener than said, or hidden by another."""
-        found = _named(function, name)
+        found = named(function, name)
         bound = [node for node in found if not isinstance(node.ctx, ast.Load)]
         hidden = [
             inner
-            for node in _inside(function)
-            if isinstance(node, _Function)
+            for node in inside(function)
+            if isinstance(node, FUNCTION)
             for inner in parameters(node)
             if inner.arg == name
         ]
@@ -144,6 +150,8 @@ class Conversion:
 
     def _convert(self, read: ast.expr, text: str) -> None:
         """Puts the group, written as ``text``, where a name is read."""
+        if not is_located(read, self._parents):
+            raise Withheld(f"`{self._ctx.text(read)}` stands in a string in line {read.lineno}")
         call = self._call_with(read)
         if call is not None and self._callee(call) in RESOLVE:
             self._resolved(call, text)
@@ -189,12 +197,12 @@ class Conversion:
         if index >= len(elements) or any(isinstance(element, ast.Starred) for element in elements):
             raise Withheld(f"`{self._ctx.text(target)}` cannot be followed in line {target.lineno}")
         variable = elements[index]
-        if isinstance(variable, ast.Attribute) and _is_context(variable.value, setup):
+        if isinstance(variable, ast.Attribute) and is_context(variable.value, setup):
             self._kept(operator, variable, name, new)
         elif not isinstance(variable, ast.Name):
             raise Withheld(f"`{self._ctx.text(variable)}` cannot be followed in line {target.lineno}")
         elif variable.id != "_":
-            text = new if variable.id == name and not _spells(setup, new) else variable.id
+            text = new if variable.id == name and not spells(setup, new) else variable.id
             reads = list(self._reads(setup, variable.id, stores=1))
             self._edit(variable, text)
             for read in reads:
@@ -206,7 +214,7 @@ class Conversion:
         """``ctx.group_name = group_name``."""
         parent = self._parents[read]
         target = parent.targets[0] if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
-        if isinstance(target, ast.Attribute) and _is_context(target.value, setup):
+        if isinstance(target, ast.Attribute) and is_context(target.value, setup):
             self._edit(read, text)
             self._kept(operator, target, name, new)
         else:
@@ -218,8 +226,8 @@ class Conversion:
         attributes = [
             node
             for function in functions
-            for node in _inside(function)
-            if isinstance(node, ast.Attribute) and _is_context(node.value, function)
+            for node in inside(function)
+            if isinstance(node, ast.Attribute) and is_context(node.value, function)
         ]
         taken = any(node.attr == new for node in attributes)
         kept = new if target.attr == name and not taken else target.attr
@@ -256,6 +264,8 @@ class Conversion:
         scope = self._scope_of(node)
         if self._is_parameter(node) or self._is_kept(node):
             return
+        if not is_located(node, self._parents):
+            raise Withheld(f"the call in line {node.lineno} stands in a string")
         name = name_of_group(node, scope, self._ctx)
         if name is None and isinstance(node, ast.Name):
             value = self._ctx.uses.flow.definition(node, scope)
@@ -291,7 +301,7 @@ class Conversion:
     def _is_kept(self, node: ast.expr) -> bool:
         """Whether a value is ``ctx.x`` in the backward function of an operator, kept from one of its parameters."""
         function = self._around(node)
-        if not isinstance(node, ast.Attribute) or function is None or not _is_context(node.value, function):
+        if not isinstance(node, ast.Attribute) or function is None or not is_context(node.value, function):
             return False
         for operator in self._operators.values():
             for setup in operator.setups if function in (*operator.backwards, *operator.setups) else ():
@@ -304,7 +314,7 @@ class Conversion:
     def _kept_from(self, setup: Function, attribute: str) -> int | None:
         """The input that a setup function keeps in an attribute."""
         position: dict[str, int] = {}
-        for node in _inside(setup):
+        for node in inside(setup):
             if not isinstance(node, ast.Assign) or len(node.targets) != 1:
                 continue
             target, value = node.targets[0], node.value
@@ -326,7 +336,7 @@ class Conversion:
         wanted = [target for f in operator.functions for target in self._looked_up(f, index)]
         for new in dict.fromkeys((*wanted[:1], name.removesuffix("_name"), "process_group", "pg")):
             if new == name or all(
-                not _spells(f, new) or list(self._looked_up(f, index)) == [new] for f in operator.functions
+                not spells(f, new) or list(self._looked_up(f, index)) == [new] for f in operator.functions
             ):
                 return new
         return name
@@ -334,7 +344,7 @@ class Conversion:
     def _looked_up(self, function: Function, index: int) -> Iterator[str]:
         """The variables of a function that are given the group which its parameter names, if bound only once."""
         own = parameters(function)
-        for read in _named(function, own[index].arg) if index < len(own) else ():
+        for read in named(function, own[index].arg) if index < len(own) else ():
             call = self._call_with(read)
             statement = self._parents[call] if call is not None else None
             if call is not None and isinstance(statement, ast.Assign) and self._callee(call) in RESOLVE:
@@ -343,12 +353,10 @@ class Conversion:
                     yield target.id
 
     def _is_bound_once(self, function: Function, name: str) -> bool:
-        bound = [node for node in _named(function, name) if not isinstance(node.ctx, ast.Load)]
-        outside = any(
-            isinstance(n, (ast.Global, ast.Nonlocal)) and name in n.names for n in _inside(function)
-        )
+        bound = [node for node in named(function, name) if not isinstance(node.ctx, ast.Load)]
+        outside = any(isinstance(n, (ast.Global, ast.Nonlocal)) and name in n.names for n in inside(function))
         inner = [
-            p.arg for n in (function, *_inside(function)) if isinstance(n, _Function) for p in parameters(n)
+            p.arg for n in (function, *inside(function)) if isinstance(n, FUNCTION) for p in parameters(n)
         ]
         return len(bound) == 1 and not outside and name not in inner
 
@@ -365,7 +373,7 @@ class Conversion:
     def _around(self, node: ast.AST) -> Function | None:
         """The innermost function around a node."""
         parent = self._parents.get(node)
-        while parent is not None and not isinstance(parent, _Function):
+        while parent is not None and not isinstance(parent, FUNCTION):
             parent = self._parents.get(parent)
         return parent
 
@@ -373,33 +381,3 @@ class Conversion:
         while node not in self._scopes:
             node = self._parents[node]
         return self._scopes[node]
-
-
-def _inside(function: Function) -> Iterator[ast.AST]:
-    """Every node in the body of a function."""
-    body = [function.body] if isinstance(function, ast.Lambda) else function.body
-    for part in body:
-        yield from ast.walk(part)
-
-
-def _named(function: Function, name: str) -> list[ast.Name]:
-    return [node for node in _inside(function) if isinstance(node, ast.Name) and node.id == name]
-
-
-def _spells(function: Function, name: str) -> bool:
-    """Whether a function has a parameter or uses a variable of this name, its own or another one's."""
-    every = [function, *(node for node in _inside(function) if isinstance(node, _Function))]
-    return bool(_named(function, name)) or any(p.arg == name for f in every for p in parameters(f))
-
-
-def _is_context(node: ast.expr, function: Function) -> bool:
-    """Whether a value is the first parameter of a function."""
-    own = parameters(function)
-    return isinstance(node, ast.Name) and bool(own) and node.id == own[0].arg
-
-
-def _with_default(function: Function) -> list[ast.arg]:
-    positional = [*function.args.posonlyargs, *function.args.args]
-    optional = positional[len(positional) - len(function.args.defaults) :] if function.args.defaults else []
-    pairs = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
-    return [*optional, *(parameter for parameter, default in pairs if default is not None)]

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,8 +42,10 @@ from torchmigrate.findings import Finding, Fix
 from torchmigrate.project import module_path
 from torchmigrate.rule import Kind, Rule, Safety
 
+from .collectives import GROUP_SIZE, RESOLVE, TAKERS
 from .conversion import Conversion, Withheld
-from .operators import DEFINE, DEFINE_SCHEMA, LIBRARY_DEFINE, Operator, operators_of, parameters
+from .functions import parameters
+from .operators import Operator, is_part_of_one, operators_of
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -50,7 +53,7 @@ if TYPE_CHECKING:
 
 rule = Rule(
     code="PG304",
-    symbols=(*DEFINE, DEFINE_SCHEMA, LIBRARY_DEFINE),
+    symbols=(*RESOLVE, *GROUP_SIZE, *TAKERS),
     message="an operator takes the name of a process group and looks the group up; it can take the group itself",
     since=(2, 12),
     safety=Safety.UNSAFE,
@@ -60,26 +63,28 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if b"group" not in ctx.source.text:
-        return
-    operator = next((o for o in operators_of(ctx).values() if o.call is use.call), None)
-    if operator is None:
+    if not is_part_of_one(use, ctx):
         return
     conversion = Conversion(ctx, "")
-    for index, name in enumerate(operator.parameters):
-        if conversion.is_evident(operator, index):
-            message = (
-                f"`{operator.name}` takes a process group's name as `{name}`, and can take the group itself"
-            )
-            place = parameters(operator.body)[index] if operator.body is not None else operator.schema
-            span = ctx.source.span(place or operator.call)
-            yield ctx.finding(use, message, fix=partial(_fix, use, ctx, operator, index), span=span)
+    for operator in operators_of(ctx).values():
+        for index, name in enumerate(operator.parameters):
+            if conversion.evidence(operator, index) is use.call:
+                message = f"`{operator.name}` takes a process group's name as `{name}`, and can take the group itself"
+                place = parameters(operator.body)[index] if operator.body is not None else operator.schema
+                span = ctx.source.span(place or operator.call)
+                yield ctx.finding(use, message, fix=partial(_fix, use, ctx, operator, index), span=span)
 
 
 def _fix(use: Use, ctx: Context, operator: Operator, index: int) -> Fix | str:
-    spelling = ctx.imports.spell("torch.distributed.ProcessGroup", use)
+    definition = replace(use, node=operator.call.func, place=operator.place)
+    spelling = ctx.imports.spell("torch.distributed.ProcessGroup", definition)
     if spelling is None:
         return "`ProcessGroup` cannot be named here without clobbering a name"
+    bindings = ctx.uses.scopes.module.bindings.get(spelling.text.partition(".")[0], ())
+    if any(binding.typing_only for binding in bindings):
+        return (
+            f"`{spelling.text}` is imported for type checkers only, and the operator's schema is made of it"
+        )
     conversion = Conversion(ctx, spelling.text)
     try:
         edits = conversion.run(operator, index)
@@ -104,10 +109,10 @@ def _elsewhere(operator: Operator, ctx: Context) -> Iterator[tuple[str, int]]:
     namespace, _, name = operator.name.partition("::")
     function = getattr(operator.body, "name", name)
     imported = r"import\s+(?:\([^)]*|[^\n]*)(?<!\w)"
-    for words, patterns in (
+    yield from ctx.project.spelling(
         ((operator.name,), (rf"{namespace}::{name}(?!\w)",)),
         ((name, namespace), (rf"{name}(?!\w)", rf"ops\s*\.\s*{namespace}(?!\w)")),
         ((module,), (rf"{module}\s+{imported}(?:{function}(?!\w)|\*)",)),
         ((module, function), (rf"{function}(?!\w)", rf"{imported}{module}(?!\w)")),
-    ):
-        yield from ctx.project.spelling(words, patterns, beside=path)
+        beside=path,
+    )

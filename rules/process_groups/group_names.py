@@ -17,6 +17,7 @@ from torchmigrate.names import leaf, string
 from torchmigrate.rule import Safety
 
 from .collectives import C10D, GET_NAME, TAKERS, group_argument, taker
+from .functions import is_located
 from .operators import is_part_of_one
 
 if TYPE_CHECKING:
@@ -282,7 +283,7 @@ def _takes_group(read: ast.expr, scope: Scope, ctx: Context) -> bool:
     """Whether something that takes groups is called with the value that is read."""
     parent = ctx.uses.flow.parents[read]
     call = ctx.uses.flow.parents[parent] if isinstance(parent, ast.keyword) else parent
-    if not isinstance(call, ast.Call):
+    if not isinstance(call, ast.Call) or not is_located(call, ctx.uses.flow.parents):
         return False
     callee = taker(ctx.uses.names.resolve(call.func, scope))
     since = TAKERS[callee].since if callee is not None else ctx.options.minimum

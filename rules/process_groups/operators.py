@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -12,17 +11,16 @@ from weakref import WeakKeyDictionary
 from torchmigrate.calls import argument
 from torchmigrate.names import string
 
+from .functions import Function, expressions, parameters
+
 if TYPE_CHECKING:
     from torchmigrate.context import Context
     from torchmigrate.scopes import Place, Scope
     from torchmigrate.uses import Use, Uses
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-
-DEFINE = ("torch.library.custom_op", "torch.library.triton_op", "torch._library.custom_ops.custom_op")
-DEFINE_SCHEMA = "torch.library.define"
 _LIBRARY = "torch.library.Library()"
-LIBRARY_DEFINE = f"{_LIBRARY}.define"
+_CUSTOM_OP = ("torch.library.custom_op", "torch.library.triton_op", "torch._library.custom_ops.custom_op")
+_DEFINE = ("torch.library.define", f"{_LIBRARY}.define")
 
 # Where a registration expects the function that it registers: the position after the operator.
 _REGISTER = {
@@ -36,8 +34,8 @@ _REGISTER = {
 _METHODS = {"register_fake": 0, "register_kernel": 1}
 _AUTOGRAD = "torch.library.register_autograd"
 
+_DEFINES = re.compile(rb"custom_op|triton_op|\bdefine\b")
 _OPERATOR = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.\w+)?\Z")
-_BLOCKS = (ast.excepthandler, ast.match_case)
 
 
 @dataclass(eq=False)
@@ -48,6 +46,8 @@ class Operator:
     """``namespace::operator``."""
     call: ast.Call
     """What defines it: the call (maybe a decorator) that gives its name or its schema."""
+    place: Place
+    """Where that call stands."""
     body: Function | None = None
     """The function that its schema is inferred from; None where the schema is written."""
     schema: ast.Constant | None = None
@@ -72,15 +72,10 @@ class Operator:
         return [name for name in names if name != "*"]
 
 
-def parameters(function: Function) -> list[ast.arg]:
-    """The parameters of a function, in the order of the operator's."""
-    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-
-
 def operators_of(ctx: Context) -> dict[str, Operator]:
     """The operators that the file defines, by name."""
     if ctx.uses not in _KNOWN:
-        _KNOWN[ctx.uses] = _Collector(ctx).found if b"library" in ctx.source.text else {}
+        _KNOWN[ctx.uses] = _Collector(ctx).found if _DEFINES.search(ctx.source.text) else {}
     return _KNOWN[ctx.uses]
 
 
@@ -122,29 +117,29 @@ class _Collector:
 
     def _define(self, call: ast.Call, place: Place) -> None:
         callee = self._called(call, place.scope)
-        if callee in DEFINE and call.args:
+        if callee in _CUSTOM_OP and call.args:
             name = string(call.args[0])
             body = self._function(call, 1, place)
             if name is None or body is None:
                 return
             schema = next((k.value for k in call.keywords if k.arg == "schema"), None)
-            operator = Operator(name, call, body, functions=[body])
+            operator = Operator(name, call, place, body, functions=[body])
             if isinstance(schema, ast.Constant) and isinstance(schema.value, str):
                 operator.schema = schema
             elif schema is not None:
                 operator.unfollowed.append(schema)
             self._bodies[body if body is place.statement else call] = operator
-        elif callee in (DEFINE_SCHEMA, LIBRARY_DEFINE):
-            schema = argument(call, 0 if callee == LIBRARY_DEFINE else 1, "schema")
+        elif callee in _DEFINE:
+            of_library = callee != _DEFINE[0]
+            schema = argument(call, 0 if of_library else 1, "schema")
             if not isinstance(schema, ast.Constant) or not isinstance(schema.value, str):
                 return
-            if callee == LIBRARY_DEFINE:
+            name = string(call.args[0])
+            if of_library:
                 name = f"{self._namespace(call, place.scope)}::{schema.value.partition('(')[0].strip()}"
-            else:
-                name = string(call.args[0])
             if name is None:
                 return
-            operator = Operator(name, call, schema=schema)
+            operator = Operator(name, call, place, schema=schema)
         else:
             return
         self._seen.update(call.args[:1])
@@ -289,14 +284,3 @@ class _Collector:
             if part
             else []
         )
-
-
-def expressions(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Every expression of a statement itself, without those of the statements inside."""
-    waiting: list[ast.AST] = [statement]
-    while waiting:
-        for child in ast.iter_child_nodes(waiting.pop()):
-            if not isinstance(child, ast.stmt):
-                waiting.append(child)
-                if not isinstance(child, _BLOCKS):
-                    yield child
