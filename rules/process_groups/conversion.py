@@ -21,8 +21,8 @@ from .functions import (
     spells,
     with_default,
 )
-from .group_names import is_name, is_stable, name_of_group, reads_of, without_variable
-from .operators import Operator, operators_of
+from .group_names import is_stable, name_of_group, reads_of, without_variable
+from .operators import Operator, is_name, operators_of
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -66,6 +66,8 @@ class Conversion:
 
     def evidence(self, operator: Operator, index: int) -> ast.Call | None:
         """The first call, in a function of the operator, that takes the parameter for the name of a group."""
+        if not operator.takes_string(index):
+            return None
         for function in operator.functions:
             own = parameters(function)
             for read in named(function, own[index].arg) if index < len(own) else ():

@@ -65,7 +65,6 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    name = leaf(use.node) or ""
     if use.symbol == "._dim_group_infos":
         if _ASKED.search(ctx.source.text):
             return
@@ -77,8 +76,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         if isinstance(group, GroupName) and given is group.node:
             message = "`{symbol}` resolves the name of a group that is at hand"
             yield ctx.finding(use, message, fix=lambda: _fix(use, ctx, group))
-        elif not is_part_of_one(use, ctx):
-            yield ctx.finding(use, _RECIPES[use.symbol.rpartition(".")[2] or name])
+        elif given is None or ((leaf(given) or "").endswith("name") and not is_part_of_one(use, ctx)):
+            yield ctx.finding(use, _RECIPES[use.symbol.rpartition(".")[2]])
 
 
 def _fix(use: Use, ctx: Context, name: GroupName) -> Fix | str:

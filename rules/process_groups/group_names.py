@@ -18,7 +18,7 @@ from torchmigrate.rule import Safety
 
 from .collectives import C10D, GET_NAME, TAKERS, group_argument, taker
 from .functions import is_located
-from .operators import is_part_of_one
+from .operators import is_name, is_part_of_one
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -134,14 +134,6 @@ def _gives_name(value: ast.expr, scope: Scope, ctx: Context) -> bool:
     return name_of_group(value, scope, ctx) is not None or (
         isinstance(value, ast.Name) and _kept(value, scope, ctx) is not None
     )
-
-
-def is_name(parameter: ast.arg) -> bool:
-    """Whether a parameter's annotation says that it is a name."""
-    annotation = parameter.annotation
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        return annotation.value == "str" or annotation.value.endswith("GroupName")
-    return annotation is not None and leaf(annotation) in ("str", "GroupName")
 
 
 def _stores(ctx: Context) -> Iterator[tuple[str, ast.expr | None, Scope]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from torchmigrate.calls import argument
-from torchmigrate.names import string
+from torchmigrate.names import leaf, string
 
 from .functions import Function, expressions, parameters
 
@@ -70,6 +70,20 @@ class Operator:
         inside = str(declared).partition("(")[2].rpartition("->")[0].rpartition(")")[0]
         names = [part.split("=")[0].split()[-1] for part in inside.split(",") if part.strip()]
         return [name for name in names if name != "*"]
+
+    def takes_string(self, index: int) -> bool:
+        """Whether a parameter is a string: by the schema where it is written, else by the annotation."""
+        if self.schema is not None:
+            return f"str {self.parameters[index]}" in str(self.schema.value)
+        return self.body is not None and is_name(parameters(self.body)[index])
+
+
+def is_name(parameter: ast.arg) -> bool:
+    """Whether a parameter's annotation says that it is a string, or a name of torch.distributed's."""
+    annotation = parameter.annotation
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        return annotation.value == "str" or annotation.value.endswith("GroupName")
+    return annotation is not None and leaf(annotation) in ("str", "GroupName")
 
 
 def operators_of(ctx: Context) -> dict[str, Operator]:

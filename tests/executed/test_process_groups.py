@@ -1,6 +1,7 @@
 """Programs that hand group names around, run on gloo before and after their fix, in eager mode and compiled."""
 
 from __future__ import annotations
+import __future__
 
 import re
 from collections.abc import Callable
@@ -145,13 +146,14 @@ GRAPH_BREAKS = {"round trips"}
 """Programs that compile only after the fix: dynamo does not know `_resolve_process_group`."""
 
 
-def _results(program: str, compiled: bool) -> list[Any]:
+def _results(program: str, compiled: bool, postponed: bool = False) -> list[Any]:
     """What the program gives on this rank: its result, and its gradient if it has one."""
     from torch.distributed.device_mesh import init_device_mesh
 
     torch.distributed.init_process_group("gloo")
     namespace: dict[str, Any] = {}
-    exec(compile(program, "program.py", "exec"), namespace)
+    flags = __future__.annotations.compiler_flag if postponed else 0
+    exec(compile(program, "program.py", "exec", flags), namespace)
     group = torch.distributed.group.WORLD
     mesh = init_device_mesh("cpu", (2,), mesh_dim_names=("ranks",))
     x = (torch.arange(4.0) + 10 * torch.distributed.get_rank()).requires_grad_("register_autograd" in program)
@@ -181,3 +183,11 @@ def test_the_fix_changes_no_result(name: str, compiled: bool) -> None:
     )
     expected = gloo.run(lambda: _results(before, compiled and name not in GRAPH_BREAKS), 2)
     torch.testing.assert_close(gloo.run(lambda: _results(after, compiled), 2), expected, rtol=0, atol=0)
+
+
+def test_an_operator_is_made_from_postponed_annotations_too() -> None:
+    before = HEAD + dedent(PROGRAMS["operators that call each other"])
+    after = fix_text(before, "--min-version", "2.12", "--unsafe")
+    expected = gloo.run(lambda: _results(before, compiled=False, postponed=True), 2)
+    result = gloo.run(lambda: _results(after, compiled=False, postponed=True), 2)
+    torch.testing.assert_close(result, expected, rtol=0, atol=0)
