@@ -166,13 +166,11 @@ class Blocks:
         return "".join(token.text + "\n" + self._indent(offset) for token in comments)
 
     def _without_doubled_gap(self, start: int, end: int) -> int:
-        """Takes along the blank lines after a removed one that has a blank line, or nothing of its block, before."""
-        before = self.source.text[self._line_start(start - 1) : start].strip() if start else b""
-        while not before and end < len(self.source.text):
-            following = self._line_end(end)
-            if self.source.text[end:following].strip():
-                break
-            end = self._next_line(following)
+        """Takes along blank lines after a removed one, so that as many stay as the longer of the two gaps had."""
+        before = self.source.text[:start].splitlines()
+        gap = next((i for i, line in enumerate(reversed(before)) if line.strip()), len(self.source.text))
+        while gap and end < len(self.source.text) and not self.source.text[end : self._line_end(end)].strip():
+            gap, end = gap - 1, self._next_line(end)
         return end
 
     def _suite(self, block: Sequence[ast.stmt]) -> Span:

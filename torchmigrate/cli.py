@@ -175,7 +175,7 @@ class Run:
         verbose: bool,
         **given: Any,
     ) -> None:
-        from torchmigrate import registry
+        from torchmigrate import registry, runner
 
         self.quiet = quiet
         self.results: list[FileResult] = []
@@ -192,6 +192,7 @@ class Run:
         self.report = Report(settings, loaded.minimum, known, color=colored, quiet=quiet)
         found = files.find(
             paths,
+            wanted=runner.wanted(settings),
             exclude=settings.excluded,
             force_exclude=settings.force_exclude,
             read_stdin=sys.stdin.buffer.read,

@@ -294,7 +294,7 @@ class Flow:
             raise Escape(f"is kept in `{target.id}`, which is bound in more than one way")
         for read, state in reaching.reads.items():
             if target in state:
-                if not all(other is target or self._is_none(other) for other in state):
+                if not all(other is target or self._is_none(other, target.id, scope) for other in state):
                     raise Escape(
                         f"is one of several values that `{target.id}` may have in line {read.lineno}"
                     )
@@ -303,8 +303,10 @@ class Flow:
             for read in reaching.captured:
                 yield read
 
-    def _is_none(self, binding: ast.AST) -> bool:
-        """Whether a binding is a placeholder: ``x = None``."""
+    def _is_none(self, binding: ast.AST, name: str, scope: Scope) -> bool:
+        """Whether a binding gives no value: ``x = None``, or none yet."""
+        if binding is scope.node:
+            return not any(isinstance(other.node, ast.arg) for other in scope.bindings[name])
         parent = self.parents.get(binding)
         value = parent.value if isinstance(parent, (ast.Assign, ast.AnnAssign)) else None
         return isinstance(value, ast.Constant) and value.value is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -123,6 +124,27 @@ class ProjectLinks(Links):
                     root = os.path.dirname(root)
                 if len(parts) > 1 or is_within(folder, root) or is_within(folder, _project_of(root)):
                     yield path
+
+
+class Imported:
+    """Which names the files of a project import from modules of which (last) name; read from their bytes."""
+
+    _IMPORT = re.compile(
+        rb"^[ \t]*from[ \t]+[.\w]*?(\w*)[ \t]+import[ \t]*(\([^)]*\)|[^\r\n;]*)", re.MULTILINE
+    )
+
+    def __init__(self) -> None:
+        self._names: set[tuple[bytes, bytes]] = set()
+
+    def read(self, text: bytes) -> None:
+        """Takes in the ``from`` imports of one file."""
+        for module, names in self._IMPORT.findall(text):
+            self._names.update((module, name) for name in re.findall(rb"\w+|\*", names))
+
+    def has(self, path: str, name: str) -> bool:
+        """Whether some file may import ``name`` from the module at ``path``."""
+        module = os.path.basename(module_path(path)).encode()
+        return (module, name.encode()) in self._names or (module, b"*") in self._names
 
 
 def module_path(path: str) -> str:

@@ -23,8 +23,9 @@ A module is exported with example inputs if it is saved or deployed, and compile
 Fix safety: unsafe.
 - A model that calls a compiled function can no longer be given to `torch.jit.trace`, to `torch.fx.symbolic_trace`, or to
   `torch.onnx.export(..., dynamo=False)`: they raise RuntimeError. Where the project does one of these, the fix removes
-  the decorator instead; and where the function has loops or branches that depend on values, which a trace would freeze,
-  there is no fix. A library whose users may do so should set `script-replacement = "eager"`.
+  the decorator instead. A function with loops or branches that depend on values, which a trace would freeze (with a
+  TracerWarning), then has no fix unless `script-replacement = "eager"` asks for it. A library whose users may trace
+  should set that too.
 - The first call compiles (seconds; a C++ compiler or Triton is needed), and again for new sizes; a small function can be
   slower than without.
 - Results may differ in the last bits; random numbers (dropout, rand) differ for the same seed.
@@ -71,7 +72,10 @@ rule = Rule(
 )
 
 _TRACED = "the project traces (`torch.jit.trace`, `symbolic_trace` or the ONNX exporter): a trace refuses compiled functions"
-_KEPT = "a trace keeps the function's loops and branches only while it is scripted"
+_KEPT = (
+    "a trace keeps the function's loops and branches only while it is scripted; "
+    '`script-replacement = "eager"` makes it a plain function all the same'
+)
 _SCRIPT_FUNCTION_ONLY = frozenset(
     [
         "graph",
@@ -97,6 +101,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _fix(use: Use, ctx: Context) -> Fix | str:
+    if ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
+        return "the project replaces `torch.jit.script` somewhere, which would no longer reach this code"
     dead = fallbacks.dead_arm(use, ctx)
     if dead is not None:
         return dead
@@ -120,7 +126,7 @@ def _undecorated(
         return _removed(use, definition, ctx, "Remove the decorator: a class has nothing to compile")
     if attribute := _script_only(definition.name, ctx):
         return f"`{definition.name}.{attribute}` exists only while it is scripted"
-    if (is_traced(ctx) or traces(ctx)) and controlflow.depends_on_values(definition):
+    if _is_kept(definition, ctx):
         return _KEPT
     if eager := _eager(ctx):
         return _removed(use, definition, ctx, eager)
@@ -144,11 +150,7 @@ def _called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Contex
     if len(calls.arguments(call)) != 1:
         return "what its further arguments do has no counterpart"
     found = binding_of(function, use.place.scope, ctx) if isinstance(function, ast.Name) else None
-    if (
-        (is_traced(ctx) or traces(ctx))
-        and isinstance(found, ast.FunctionDef)
-        and controlflow.depends_on_values(found)
-    ):
+    if _is_kept(found, ctx):
         return _KEPT
     target = use.place.statement
     name = target.targets[0] if isinstance(target, ast.Assign) and target.value is call else None
@@ -190,6 +192,14 @@ def _reference(use: Use, ctx: Context) -> Fix | str:
     if spelling is None:
         return "`torch.compile` cannot be named here without clobbering a name"
     return Fix((ctx.replace(use.node, spelling.text), *spelling.edits), Safety.UNSAFE, "Use `torch.compile`")
+
+
+def _is_kept(function: ast.AST | None, ctx: Context) -> bool:
+    """Whether the function has control flow, and may be called from a trace, which would freeze it."""
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    traced = is_traced(ctx) or (ctx.options.script_replacement != "eager" and traces(ctx))
+    return traced and controlflow.depends_on_values(function)
 
 
 def _eager(ctx: Context) -> str | None:

@@ -128,6 +128,14 @@ def inputs_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | N
         return "one"
     if isinstance(node, ast.Name) and depth:
         found = binding_of(node, use.place.scope, ctx)
+        owner = use.place.scope.find(node.id)
+        arguments = (
+            owner.node.args
+            if owner and isinstance(owner.node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            else None
+        )
+        if isinstance(found, ast.arg) and arguments is not None and found is arguments.vararg:
+            return "tuple"
         if isinstance(found, ast.arg) and found.annotation is not None:
             text = ast.unparse(found.annotation).replace("typing.", "").replace("torch.", "")
             return "tuple" if re.match(r"[Tt]uple\b", text) else "one" if text == "Tensor" else None
