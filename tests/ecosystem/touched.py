@@ -1,4 +1,4 @@
-"""Tells which definitions of a package differ between two versions of its source files."""
+"""Tells which functions of a package differ between two versions of its source files."""
 
 from __future__ import annotations
 
@@ -14,56 +14,45 @@ def touched(before: Path, after: Path) -> set[str]:
     """The dotted names of all functions and methods below ``before`` that are not the same below ``after``.
 
     A function differs if its source does, decorators and overloads included, or if it names, or belongs to, something
-    at the top of its module that does.
+    that the top of its module binds differently.
     """
-    found: set[str] = set()
+    found = set()
     for path in sorted(before.rglob("*.py")):
         other = after / path.relative_to(before)
         if path.read_bytes() != other.read_bytes():
-            trees = [ast.parse(file.read_bytes()) for file in (path, other)]
-            module = ".".join(path.relative_to(before).with_suffix("").parts)
-            found |= {f"{module}.{name}" for name in _differing(*trees)}
+            old, new = _sources(path, before), _sources(other, after)
+            rebound = {name for name, _ in {*_bindings(path)} ^ {*_bindings(other)}}
+            for name, node in functions(path, before):
+                names = {*name.split("."), *(n.id for n in ast.walk(node) if isinstance(n, ast.Name))}
+                if old[name] != new[name] or names & rebound:
+                    found.add(name)
     return found
 
 
-def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Definition]]:
-    """Every function with its qualified name, as in ``__qualname__`` but without ``<locals>``."""
+def functions(path: Path, folder: Path) -> Iterator[tuple[str, Definition]]:
+    """Every function of a file with its dotted name: its module in ``folder``, the classes and functions around it."""
+    module = ".".join(path.relative_to(folder).with_suffix("").parts)
+    yield from _functions(ast.parse(path.read_bytes()), f"{module}.")
+
+
+def _functions(tree: ast.AST, prefix: str) -> Iterator[tuple[str, Definition]]:
     for node in ast.iter_child_nodes(tree):
         name = f"{prefix}{node.name}" if isinstance(node, Definition | ast.ClassDef) else ""
         if isinstance(node, Definition):
             yield name, node
-        yield from functions(node, f"{name}." if name else prefix)
+        yield from _functions(node, f"{name}." if name else prefix)
 
 
-def _differing(before: ast.Module, after: ast.Module) -> Iterator[str]:
-    texts, others = _texts(before), _texts(after)
-    changed = _bound_by_changed(before, after)
-    definitions = defaultdict(list)
-    for name, node in functions(before):
-        definitions[name].append(node)
-    for name, nodes in definitions.items():
-        names = {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)} | {
-            *name.split(".")
-        }
-        if texts[name] != others.get(name) or names & changed:
-            yield name
+def _sources(path: Path, folder: Path) -> dict[str, list[str]]:
+    sources = defaultdict(list)
+    for name, node in functions(path, folder):
+        sources[name].append(ast.dump(node))
+    return sources
 
 
-def _texts(tree: ast.Module) -> dict[str, list[str]]:
-    texts = defaultdict(list)
-    for name, node in functions(tree):
-        texts[name].append(ast.dump(node))
-    return texts
-
-
-def _bound_by_changed(before: ast.Module, after: ast.Module) -> set[str]:
-    """The names that the top of one of the modules binds in a way that the other one does not."""
-    return {name for name, _ in {*_bindings(before)} ^ {*_bindings(after)}}
-
-
-def _bindings(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def _bindings(path: Path) -> Iterator[tuple[str, str]]:
     """Every name that a statement at the top binds, with the text of what binds it; functions and classes aside."""
-    for node in tree.body:
+    for node in ast.parse(path.read_bytes()).body:
         match node:
             case ast.Import(names=names) | ast.ImportFrom(names=names):
                 module = node.module if isinstance(node, ast.ImportFrom) else ""
