@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from torchmigrate import edits, imports
 from torchmigrate.context import Context, Options
@@ -16,6 +17,9 @@ from torchmigrate.rule import Rule, Safety
 from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Use, Uses
 from torchmigrate.watch import Watch
+
+if TYPE_CHECKING:
+    from torchmigrate.rule import Note
 
 MAX_ROUNDS = 10
 """Rounds of fixing after which a file that still changes is left untouched: two rules disagree."""
@@ -63,11 +67,14 @@ class Engine:
         self._covers = covers
         self._selects = selects
         self._by_symbol: dict[str, list[Rule]] = {}
+        self._noting: dict[str, dict[Note, Rule]] = {}
         wanted: set[str] = set()
         for rule in rules:
             wanted.update(rule.symbols, rule.asks)
             for symbol in rule.symbols:
                 self._by_symbol.setdefault(symbol, []).append(rule)
+            for symbol in rule.asks if rule.note_function is not None else ():
+                self._noting.setdefault(symbol, {})[rule.note_function] = rule  # type: ignore[index]
         self.watch = Watch(wanted)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
 
@@ -86,7 +93,7 @@ class Engine:
             return Scan(FileResult(path, errors=(_file_error(path, error),)))
         except RecursionError:
             return Scan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
-        mentions = tuple(Mention(use.symbol, use.kind, path, use.node.lineno) for use in uses.found)
+        mentions = tuple(self._mentions(path, source, uses, project))
         scan = Scan(result, uses.exports, frozenset(uses.unlinked), mentions, asked)
         uses.scopes.release()
         return scan
@@ -179,6 +186,14 @@ class Engine:
                 asked |= context.asked_project
         found.sort(key=lambda finding: (finding.span, finding.code) if finding.span else ((), finding.code))
         return found, asked
+
+    def _mentions(self, path: str, source: Source, uses: Uses, project: Project) -> Iterator[Mention]:
+        """The symbols that a file uses, and what rules note about these uses."""
+        for use in uses.found:
+            yield Mention(use.symbol, use.kind, path, use.node.lineno)
+            for note, rule in self._noting.get(use.symbol, {}).items():
+                for name in note(use, Context(source, uses, project, self.options, rule)):
+                    yield Mention(name, use.kind, path, use.node.lineno)
 
     def _suppressed(self, source: Source, findings: list[Finding]) -> FileResult:
         number = 0
