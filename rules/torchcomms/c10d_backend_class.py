@@ -72,4 +72,6 @@ def _compares_types(parent: ast.AST) -> bool:
     if not isinstance(parent, ast.Compare):
         return False
     sides = [parent.left, *parent.comparators]
-    return any(isinstance(s, ast.Call) and isinstance(s.func, ast.Name) and s.func.id == "type" for s in sides)
+    return any(
+        isinstance(s, ast.Call) and isinstance(s.func, ast.Name) and s.func.id == "type" for s in sides
+    )

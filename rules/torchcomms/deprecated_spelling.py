@@ -70,7 +70,9 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     version = _NEWER.get(old, (2, 4))
     if version <= ctx.options.target and not _is_fallback(use, new, ctx):
-        message = f"`{{symbol}}` is deprecated since torch {render(version)}; its name is `torch.distributed.{new}`"
+        message = (
+            f"`{{symbol}}` is deprecated since torch {render(version)}; its name is `torch.distributed.{new}`"
+        )
         yield ctx.finding(use, message, fix=lambda: _fix(use, old, new, ctx))
 
 
