@@ -77,10 +77,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _is_fallback(use: Use, new: str, ctx: Context) -> bool:
-    """Whether a condition around asks for the new name, and so keeps the old one for old versions."""
-    tests = [around.test for around in use.place.ancestors() if isinstance(around, ast.If)]
-    tests += [around.test for around in use.parents if isinstance(around, ast.IfExp)]
-    return any(new in ctx.text(test) for test in tests)
+    """Whether the code chooses between the old name and the new one, and so keeps the old one for old versions."""
+    around = (*use.place.ancestors(), *use.parents)
+    choices = [node for node in around if isinstance(node, (ast.If, ast.IfExp, ast.Try))]
+    return not use.certain or any(new in ctx.text(choice) for choice in choices)
 
 
 def _fix(use: Use, old: str, new: str, ctx: Context) -> Fix | str:
