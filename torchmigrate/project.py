@@ -57,7 +57,7 @@ class Project:
             self._mentions.setdefault(mention.symbol, []).append(mention)
 
     def uses(self, *symbols: str, kinds: Iterable[Kind] = Kind) -> list[Mention]:
-        """Every use of the symbols in the project, of the given kinds."""
+        """Every use of the symbols (or of the names that rules note) in the project, of the given kinds."""
         wanted = frozenset(kinds)
         return [m for symbol in symbols for m in self._mentions.get(symbol, ()) if m.kind in wanted]
 
