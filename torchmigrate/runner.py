@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-from torchmigrate import registry, workers
+from torchmigrate import registry
 from torchmigrate.config import Settings
 from torchmigrate.context import Options
 from torchmigrate.documents.kinds import kind_of
@@ -130,7 +130,7 @@ class Run:
         }
         options = _options(settings, min_version)
         self.engine = Engine(self._rules.values(), options, self._selects, self._covers)
-        self.project = Project(self.files)
+        self.project = Project(self.files, lambda path: _read(self.files[path]))
         self.scans: dict[str, Scan] = {}
         self._garbage = Paused()
         self._opened: dict[str, set[str]] = {}
@@ -209,11 +209,13 @@ class Run:
 
         In processes of their own if there are ``worthwhile`` files or more; then in no particular order.
         """
-        count = workers.processes(self.settings.jobs) if len(paths) >= worthwhile else 1
-        if count == 1:
+        if len(paths) < worthwhile or self.settings.jobs == 1:
             for path in paths:
                 yield path, self.look(path, self.files[path])
             return
+        from torchmigrate import workers
+
+        count = workers.processes(self.settings.jobs)
         make = partial(_looker, self.settings, self.engine.options.minimum, self.project)
         items = [(path, self.files[path]) for path in paths]
         for (path, file), scan in workers.map_all(make, items, count):

@@ -56,6 +56,7 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         f"CUDA {major}, which torch {chosen.torch} is built with, compiles for nothing below "
         f"{'.'.join(map(str, oldest))}: {', '.join(entry.strip() for entry in gone)}",
         Severity.WARNING,
+        span=variable.value.place(0, len(variable.text)),
         fix=_fix(variable, separator.join(e for e in entries if e not in gone), ctx, major),
     )
 

@@ -49,6 +49,7 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         variable,
         f"torch {render(ctx.options.target)} needs {system} {floor} or newer, and this builds for {there}",
         Severity.WARNING,
+        span=variable.value.place(0, len(variable.text)),
     )
 
 

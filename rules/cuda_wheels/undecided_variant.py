@@ -6,7 +6,7 @@ nobody can say here whether the target torch is published for it. Values that th
 
     pip install torch --index-url https://download.pytorch.org/whl/$CU_VERSION
 
-What to do: look at where the value is set, and set it to a variant of the target; `torchmigrate probe` lists them.
+What to do: look at where the value is set, and set it to a variant that the target has (CU501 says which those are).
 
 Source: https://pytorch.org/get-started/previous-versions/
 """
@@ -30,7 +30,7 @@ rule = Rule(code="CU502", references=(Sort.INDEX,))
 def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents.reader import INDEX_URL
 
-    if index.undecided and INDEX_URL.fullmatch(index.text):
+    if index.undecided and INDEX_URL.match(index.text):
         yield ctx.finding(
             index,
             f"which builds this index gives depends on `{index.undecided}`, which is not set here",

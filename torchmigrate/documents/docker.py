@@ -6,6 +6,7 @@ import re
 
 from torchmigrate.documents import shell
 from torchmigrate.documents.reader import Reader
+from torchmigrate.documents.references import Sort
 from torchmigrate.findings import Span
 from torchmigrate.source import SourceError
 
@@ -48,6 +49,7 @@ def read(reader: Reader) -> None:
     view = reader.view
     template = "{%" in view or "{{" in view
     at = 0
+    begun = False
     while at < len(view):
         line = _LINE.match(view, at)
         if line is None or not line[0]:
@@ -58,11 +60,14 @@ def read(reader: Reader) -> None:
             continue
         match = _INSTRUCTION.fullmatch(view, line.start(), line.end())
         if match is None or match["word"].upper() not in _KNOWN:
+            if not begun:
+                return  # only called like a Dockerfile
             if template or text.startswith(("@", "%", "<")):
                 continue
             raise SourceError(
                 f"not an instruction: `{text.splitlines()[0][:60]}`", view.count("\n", 0, line.start()) + 1, 1
             )
+        begun = True
         word = match["word"].upper()
         if word in ("RUN", "COPY", "ADD") and (heredoc := _HEREDOC.search(match["rest"])):
             closing = re.compile(rf"^[ \t]*{heredoc[1]}[ \t]*\r?$", re.MULTILINE).search(view, at)
@@ -100,7 +105,5 @@ def _base(reader: Reader, span: Span) -> None:
     text = reader.view[span.start : span.end]
     python = re.match(r"(?:[\w.-]+/)*python:(3\.\d+)", text)
     if python:
-        from torchmigrate.documents.references import Sort
-
         at = span.start + python.start(1)
         reader.simple(Sort.PYTHON, "python", Span(at, at + len(python[1])), reader.unit(), option="FROM")

@@ -87,6 +87,7 @@ _READERS = {
     "docker": docker.read,
     "yaml": yaml.read,
     "shell": shell.read,
+    "make": shell.read_makefile,
     "markdown": markdown.read,
     "": shell.read,
 }

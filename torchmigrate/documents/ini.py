@@ -14,7 +14,7 @@ from torchmigrate.source import SourceError
 
 _SECTION = re.compile(r"\[(?P<name>[^\]]+)\]")
 _KEY = re.compile(r"(?P<key>[^\s=:#;\[][^=:]*?)[ \t]*[=:][ \t]*(?P<value>.*)")
-_FACTOR = re.compile(r"[\w,{}!.-]+:[ \t]+")
+_FACTOR = re.compile(r"[ \t]*[\w,{}!.-]+:[ \t]+")
 
 
 def read(reader: Reader) -> None:
@@ -43,7 +43,7 @@ def read(reader: Reader) -> None:
 
 
 def _check(view: str) -> None:
-    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    parser = configparser.RawConfigParser(strict=False)
     try:
         parser.read_string(view)
     except configparser.Error as error:

@@ -12,16 +12,16 @@ _NAMES = (
     (r"(?:uv|poetry|pdm)\.lock|pylock(?:\..+)?\.toml|Pipfile\.lock", "lock"),
     (r"setup\.cfg|tox\.ini", "ini"),
     (r"setup\.py|noxfile\.py", "python"),
-    (r"(?:.*[-_.])?(?:Dockerfile|Containerfile)(?:[-_.].*)?|.*\.(?:dockerfile|Dockerfile)|dockerfile", "docker"),
     (r".*\.ya?ml", "yaml"),
     (r".*\.(?:sh|bash|zsh|bat|ps1)|.*\.def", "shell"),
-    (r"(?:GNU)?[Mm]akefile(?:\..*)?|.*\.mk|[Jj]ustfile", "shell"),
+    (r"(?:GNU)?[Mm]akefile(?:\..*)?|.*\.mk|[Jj]ustfile", "make"),
     (r".*\.(?:md|markdown)", "markdown"),
+    (r"(?!.*\.(?:dockerignore|py|json|txt)$)(?:(?:.*[-_.])?(?:Dockerfile|Containerfile)(?:[-_.].*)?|.*\.dockerfile|dockerfile)", "docker"),
 )  # fmt: skip
 _KINDS = tuple((re.compile(pattern), kind) for pattern, kind in _NAMES)
 _IN_REQUIREMENTS_FOLDER = re.compile(r"(?:requirements|constraints)")
 
-_TOKENS = re.compile(rb"torch|TORCH|nvidia/cuda")
+_TOKENS = re.compile(rb"[Tt]orch|TORCH|nvidia/cuda")
 
 
 def kind_of(path: str) -> str | None:

@@ -8,7 +8,7 @@ from torchmigrate.documents import shell
 from torchmigrate.documents.reader import Reader
 
 _FENCE = re.compile(
-    r"^(?P<indent>[ \t>]*)(?P<fence>```+|~~~+)[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<body>.*?)(?:^[ \t>]*(?P=fence)|\Z)",
+    r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(?P<fence>```+|~~~+)[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<body>.*?)(?:^[ \t>]*(?P=fence)|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 _INLINE = re.compile(r"(?<!`)`(?P<code>[^`\n]*\b(?:install|add|docker)\b[^`\n]*)`(?!`)")

@@ -73,7 +73,8 @@ class _Literals(ast.NodeVisitor):
         if isinstance(values, list) and INDEX_URL.fullmatch(values[0].text):
             self.reader.index(span, self.unit, self.option, values=values)
         elif INDEX_URL.match(text.replace("{", "${")):
-            self.reader.index(span, self.unit, self.option)
+            unknown = ast.unparse(next(part for part in node.values if isinstance(part, ast.FormattedValue)))
+            self.reader.index(span, self.unit, self.option, undecided=unknown.strip("f'\""))
         self.option = ""
 
     def visit_Constant(self, node: ast.Constant) -> None:

@@ -62,6 +62,7 @@ class _Raw:
     marker: str = ""
     values: list[Value] | None = None
     whole: Span | None = None
+    undecided: str = ""
 
 
 class Reader:
@@ -104,10 +105,13 @@ class Reader:
         option: str,
         removal: Span | None = None,
         values: list[Value] | None = None,
+        undecided: str = "",
     ) -> None:
         """An index URL, where ``option`` says how it is introduced."""
         self._taken.append(span)
-        self._raw.append(_Raw(Sort.INDEX, "", span, unit, option, removal, values=values))
+        self._raw.append(
+            _Raw(Sort.INDEX, "", span, unit, option, removal, values=values, undecided=undecided)
+        )
 
     def simple(self, sort: Sort, name: str, span: Span, unit: Unit, **more: str) -> None:
         """A reference whose value is all of ``span``."""
@@ -199,7 +203,7 @@ class Reader:
         return references
 
     def _resolved(self, raw: _Raw) -> list[Reference]:
-        found = raw.values or expand(self.view, raw.span, self._lookup)
+        found = raw.values or raw.undecided or expand(self.view, raw.span, self._lookup)
         undecided = ""
         if isinstance(found, str):
             undecided = found

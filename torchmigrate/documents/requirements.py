@@ -17,6 +17,7 @@ COMPILED = re.compile(
 )
 """The head of a file that ``pip-compile`` or ``uv pip compile`` wrote."""
 
+_CONDA_LIST = re.compile(r"^#.*conda create", re.MULTILINE)
 _LINE = re.compile(r"(?:[^\\\r\n]|\\(?!\r?\n)|\\\r?\n)*(?:\r\n|\n|\r|\Z)")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.DOTALL)
 _OPTION = re.compile(r"(?P<option>--?[\w-]+)(?:[ \t]*=[ \t]*|[ \t]+)?(?P<value>\S.*)?", re.DOTALL)
@@ -26,6 +27,8 @@ _LOCAL = re.compile(r"\.{0,2}[/\\]|[\w.+-]*://|file:|\w:[\\/]|[\w./-]+\.(?:whl|z
 
 def read(reader: Reader) -> None:
     """Reads a whole file; raises SourceError for a line about torch that is no requirement."""
+    if _CONDA_LIST.search(reader.view, 0, 400):
+        return  # `conda list --export` writes another format, and people call it requirements.txt
     unit = reader.unit(Role.LOCK if COMPILED.match(reader.view) else None)
     for line in logical_lines(reader.view):
         text = reader.view[line.start : line.end]
@@ -70,11 +73,25 @@ def _requirement(reader: Reader, span: Span, unit: Unit, removal: Span) -> None:
     if _LOCAL.match(text):
         reader.wheel(part, unit)
         return
-    if not reader.requirement(part, unit, removal=removal, fixed=fixed) and re.match(
-        r"(?:torch|nvidia-)", text
-    ):
+    understood = reader.requirement(part, unit, removal=removal, fixed=fixed)
+    if _WATCHED.match(text) and not (understood and _is_valid(reader.view[part.start : part.end])):
         line = reader.view.count("\n", 0, span.start) + 1
         raise SourceError(f"not a requirement: `{text.splitlines()[0][:60]}`", line, 1)
+
+
+_WATCHED = re.compile(r"(?:torch|torchvision|torchaudio|triton)(?![\w.-])", re.IGNORECASE)
+
+
+def _is_valid(text: str) -> bool:
+    if "$" in text:
+        return True  # pip puts the environment's values in
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        Requirement(re.sub(r"\\\r?\n", " ", text))
+    except InvalidRequirement:
+        return False
+    return True
 
 
 def _stripped(view: str, start: int, end: int) -> Span:

@@ -85,7 +85,7 @@ _WITH_VALUE = frozenset(
 )
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\??[:+]?=(?P<value>.*)", re.DOTALL)
 _MAKE_VARIABLE = re.compile(
-    r"(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)[ \t]*(?:\?|:|::)?=[ \t]*(?P<value>[^#\r\n]*)"
+    r"^(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)[ \t]*(?:\?|:|::)?=[ \t]*(?P<value>[^#\r\n]*)", re.MULTILINE
 )
 
 
@@ -99,11 +99,15 @@ class Word:
 
 
 def read(reader: Reader) -> None:
-    """Reads a script or a Makefile."""
-    view = reader.view
-    for match in re.finditer(r"^" + _MAKE_VARIABLE.pattern, view, re.MULTILINE):
+    """Reads a script."""
+    commands(reader, 0, len(reader.view))
+
+
+def read_makefile(reader: Reader) -> None:
+    """Reads a Makefile or a justfile: variables whose values go on to the end of the line, and recipes."""
+    for match in _MAKE_VARIABLE.finditer(reader.view):
         reader.define(match["name"], match.start("value"), match.end("value"))
-    commands(reader, 0, len(view))
+    commands(reader, 0, len(reader.view))
 
 
 def commands(reader: Reader, start: int, end: int, *, folded: bool = False) -> None:
@@ -121,17 +125,17 @@ def commands(reader: Reader, start: int, end: int, *, folded: bool = False) -> N
             span = unquoted(reader.view, *match.span())
             words.append(Word(reader.view[span.start : span.end], span, Span(*match.span())))
         elif match["end"]:
-            command(reader, words)
+            command(reader, words, folded=folded)
             words = []
         elif match["comment"]:
             reader.loose(loose, at)
             loose = match.end()
         at = match.end()
-    command(reader, words)
+    command(reader, words, folded=folded)
     reader.loose(loose, end)
 
 
-def command(reader: Reader, words: list[Word]) -> None:
+def command(reader: Reader, words: list[Word], *, folded: bool = False) -> None:
     """Reads one command: the variables that it sets, and what it installs."""
     for word in words:
         _assignment(reader, word)
@@ -144,7 +148,7 @@ def command(reader: Reader, words: list[Word]) -> None:
         if following not in _VERBS:
             continue
         if _INSTALLER.fullmatch(word.text):
-            _install(reader, words[number + 2 :], conda=False)
+            _install(reader, words[number + 2 :], folded=folded)
             return
         if _CONDA.fullmatch(word.text):
             _install(reader, words[number + 2 :], conda=True)
@@ -157,7 +161,7 @@ def _assignment(reader: Reader, word: Word) -> None:
         reader.define(match["name"], match.start("value"), match.end("value"))
 
 
-def _install(reader: Reader, words: list[Word], *, conda: bool) -> None:
+def _install(reader: Reader, words: list[Word], *, conda: bool = False, folded: bool = False) -> None:
     unit = reader.unit()
     at = 0
     while at < len(words):
@@ -174,7 +178,7 @@ def _install(reader: Reader, words: list[Word], *, conda: bool) -> None:
                 at += 1
             else:
                 return
-            _source(reader, span, unit, option, _with_blank(reader.view, whole))
+            _source(reader, span, unit, option, _with_blank(reader.view, whole, folded))
         elif word.text.startswith("-"):
             at += word.text in _WITH_VALUE
         elif INDEX_URL.fullmatch(word.text):
@@ -182,7 +186,7 @@ def _install(reader: Reader, words: list[Word], *, conda: bool) -> None:
         elif conda:
             _conda(reader, word, unit)
         elif word.text not in (".", "..") and not word.text.isdigit() and "://" not in word.text:
-            reader.requirement(word.span, unit, removal=_with_blank(reader.view, word.outer))
+            reader.requirement(word.span, unit, removal=_with_blank(reader.view, word.outer, folded))
 
 
 def _source(reader: Reader, span: Span, unit: Unit, option: str, removal: Span) -> None:
@@ -208,14 +212,11 @@ CONDA_REQUIREMENT = re.compile(
 """A conda match specification: ``channel::name=version=build``."""
 
 
-def _with_blank(view: str, span: Span) -> Span:
+def _with_blank(view: str, span: Span, folded: bool) -> Span:
     """The word with what separates it from the one before, so that nothing is left of it when it goes."""
-    start = span.start
-    while start and view[start - 1] in " \t":
-        start -= 1
-    before = re.search(r"\\[ \t]*(?:\r\n|\n|\r)\Z", view[max(0, start - 40) : start])
-    if before:
-        start -= len(before[0])
-        while start and view[start - 1] in " \t":
-            start -= 1
-    return Span(start, span.end)
+    before = (_FOLDED_GAP if folded else _GAP).search(view, max(0, span.start - 200), span.start)
+    return Span(before.start() if before else span.start, span.end)
+
+
+_GAP = re.compile(r"(?:[ \t]|\\[ \t]*(?:\r\n|\n|\r))+\Z")
+_FOLDED_GAP = re.compile(r"\s+\Z")

@@ -103,7 +103,7 @@ def clauses(reference: Reference) -> list[Clause]:
 
 def applies(reference: Reference, pythons: tuple[str, str] | None) -> bool:
     """Whether a requirement's marker holds anywhere where torch has wheels, for one of the Pythons from … to."""
-    if not reference.marker or pythons is None:
+    if not reference.marker or pythons is None or "extra" in reference.marker:
         return True
     from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName
 
@@ -111,9 +111,7 @@ def applies(reference: Reference, pythons: tuple[str, str] | None) -> bool:
         marker = Marker(reference.marker)
         first, last = (int(version.split(".")[1]) for version in pythons)
         return any(
-            marker.evaluate(
-                {**platform, "python_version": f"3.{n}", "python_full_version": f"3.{n}.9", "extra": ""}
-            )
+            marker.evaluate({**platform, "python_version": f"3.{n}", "python_full_version": f"3.{n}.9"})
             for platform in _PLATFORMS
             for n in range(first, last + 1)
         )
@@ -158,9 +156,8 @@ def lowest(reference: Reference) -> tuple[int, int] | None:
 
 def _without_build(reference: Reference) -> str:
     """The value; of a conda specification without the build string after the version."""
-    text = reference.text
-    if reference.style is Style.CONDA:
-        found = re.match(r"(=?=?[^=]*)=", text[2:] if text.startswith("==") else text[1:])
-        if found:
-            return text[: len(found[1]) + (2 if text.startswith("==") else 1)]
-    return text
+    if reference.style is Style.CONDA and (
+        found := re.match(r"(={0,2}\s*[^=<>!~,\s]+)=[^=]", reference.text)
+    ):
+        return found[1]
+    return reference.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator
+from itertools import pairwise
 
 from torchmigrate.config import toml_loads
 from torchmigrate.documents import shell
@@ -203,13 +204,13 @@ def read_lock(reader: Reader) -> None:
     else:
         check(view)
         starts = [match.start() for match in _PACKAGE.finditer(view)]
-        for start, end in zip(starts, [*starts[1:], len(view)], strict=True):
+        for start, end in pairwise([*starts, len(view)]):
             name, version = _NAME.search(view, start, end), _VERSION.search(view, start, end)
             if name and version:
                 reader.package(name["name"], Span(*version.span("version")), unit, style=Style.PEP508)
     seen: set[str] = set()
     for match in INDEX_URL.finditer(view):
-        tag = re.search(r"/whl/(?:\w+/)?(\w+)", match[0])
+        tag = re.search(r"/whl/(?:test/|nightly/)?(\w+)", match[0])
         if tag and tag[1] not in seen:
             seen.add(tag[1])
             reader.index(Span(*match.span()), unit, "")

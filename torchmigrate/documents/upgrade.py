@@ -231,8 +231,8 @@ class _Plan:
         """Whether the default index gives the chosen build: not on Windows, where it gives the one for the CPU."""
         if not self.chosen.default or not _OFFICIAL.match(index.text) or index.option == "--torch-backend":
             return False
-        if len(index.value.pieces) > 1:
-            return False  # it is made to be chosen from outside
+        if index.value.pieces[0].span != index.span:
+            return False  # it comes from a variable, to be chosen from outside
         only_there = any(r.name.startswith("pytorch-triton") for r in self.unit.of(Sort.REQUIREMENT))
         return (
             not only_there

@@ -95,8 +95,9 @@ _VARIABLE = re.compile(
     r"""
     \$\{\{\s*(?P<github>[^{}]+?)\s*\}\}
     | \$\(\s*echo\s+(?P<pipe>[^()]*(?:\([^()]*\)[^()]*)*)\)
+    | \$\(subst\s+\.,,\s*\$\((?P<undotted>\w+)\)\)
     | \$\((?P<make>[A-Za-z_]\w*)\)
-    | \$(?P<nested>\([^()]*\))
+    | \$(?P<nested>\((?:[^()]|\([^()]*\))*\))
     | \$\{(?P<name>[A-Za-z_]\w*)(?P<operation>[^{}]*)\}
     | \$(?P<bare>[A-Za-z_]\w*)
     | \{\{\s*(?P<jinja>[^{}]+?)\s*\}\}
@@ -140,7 +141,9 @@ def _expanded(view: str, match: re.Match[str], lookup: Lookup, depth: int) -> li
     if name is None or change is None or depth == 0:
         return match[0]
     ways: list[tuple[Piece, ...]] = []
-    spans = lookup(name) or ([default] if default is not None else [])
+    # ``X="${X:-default}"`` gives a variable its default: it does not depend on itself.
+    spans = [span for span in lookup(name) if not span.start <= match.start() < span.end]
+    spans = spans or ([default] if default is not None else [])
     for span in spans:
         values = expand(view, span, lookup, depth - 1)
         if isinstance(values, str):
@@ -163,6 +166,8 @@ def _same(text: str) -> str:
 
 def _meaning(match: re.Match[str]) -> tuple[str | None, Change | None, Span | None]:
     """The variable, what is done to its value, and where its default is written."""
+    if match["undotted"]:
+        return match["undotted"], _no_dots, None
     if name := match["make"] or match["bare"]:
         return name, _same, None
     if match["github"] or match["jinja"]:

@@ -7,9 +7,10 @@ commands, and a file with templates in it (``{{ … }}``) is no YAML before they
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from torchmigrate.documents import shell
-from torchmigrate.documents.reader import INDEX_URL, Reader
+from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
 from torchmigrate.documents.references import Role, Sort, Style, Unit
 from torchmigrate.documents.values import lines, unquoted
 from torchmigrate.findings import Span
@@ -23,54 +24,84 @@ _ENTRY = re.compile(
 )
 _ITEM = re.compile(r"[ \t]*-[ \t]+(?P<value>.*)")
 _BLOCK = re.compile(r"(?:.*:[ \t]+|[ \t]*-[ \t]+)(?P<style>[|>])[+-]?\d?[ \t]*")
-_PYTHON_KEY = re.compile(r"requires-python|python_requires")
+_TAB = re.compile(r"\t+(?:- |[\w.-]+:(?:[ \t]|\Z))")
 
 
 def read(reader: Reader) -> None:
     """Reads a whole file. Raises SourceError where a line is indented with tabs, which YAML forbids."""
-    view = reader.view
-    conda = bool(_CONDA.search(view)) and bool(_CHANNELS.search(view)) and "runs-on" not in view
-    unit = reader.unit() if conda else None
+    _Lines(reader).read()
+
+
+@dataclass
+class _Lines:
+    """What is known of a file while its lines go by."""
+
+    reader: Reader
+    conda: Unit | None = None
+    """The unit of a conda environment, if the file is one."""
+    pip: int | None = None
+    """How deep ``- pip:`` is indented, while its list is read."""
+    list_key: str = ""
+    """The key that the items of a list come after."""
     block: int | None = None
-    indent_of_list = ""
-    list_key = ""
-    start_of_block = 0
-    folded = False
-    for line in lines(view):
-        text = view[line.start : line.end]
-        width = len(text) - len(text.lstrip(" "))
-        if block is not None:
-            if not text.strip() or width > block:
-                continue
-            shell.commands(reader, start_of_block, line.start, folded=folded)
-            block = None
-        if text.startswith("\t") and text.strip() and not text.strip().startswith(("#", "{")):
-            raise SourceError(
-                "not valid YAML: a tab in the indentation", view.count("\n", 0, line.start) + 1, 1
-            )
-        comment = _COMMENT.search(text)
-        content = text[: comment.start()] if comment else text
-        end = line.start + len(content.rstrip())
+    """How deep the line is indented that begins a block scalar, while that is read."""
+    block_start: int = 0
+    folded: bool = False
+
+    def read(self) -> None:
+        view = self.reader.view
+        if _CONDA.search(view) and _CHANNELS.search(view) and "runs-on" not in view:
+            self.conda = self.reader.unit()
+        for line in lines(view):
+            text = view[line.start : line.end]
+            width = len(text) - len(text.lstrip(" "))
+            if self.block is not None:
+                if not text.strip() or width > self.block:
+                    continue
+                self._end_block(line.start)
+            if _TAB.match(text) and not view.lstrip().startswith("{"):
+                number = view.count("\n", 0, line.start) + 1
+                raise SourceError("not valid YAML: a tab in the indentation", number, 1)
+            comment = _COMMENT.search(text)
+            content = (text[: comment.start()] if comment else text).rstrip()
+            self._line(Span(line.start, line.start + len(content)), content, width, line.end)
+        self._end_block(len(view))
+
+    def _line(self, line: Span, content: str, width: int, end: int) -> None:
+        view = self.reader.view
+        entry = _ENTRY.fullmatch(view, line.start, line.end)
+        item = _ITEM.fullmatch(view, line.start, line.end)
         if begins := _BLOCK.fullmatch(content):
-            block, start_of_block, folded = width, line.end, begins["style"] == ">"
-            entry = _ENTRY.fullmatch(view, line.start, end)
-            if entry:
-                block = width + len(entry["dashes"])
-            continue
-        if unit is not None and (item := _ITEM.fullmatch(view, line.start, end)):
-            _conda(reader, unit, unquoted(view, *item.span("value")))
-            continue
-        entry = _ENTRY.fullmatch(view, line.start, end)
+            self.block = width + (len(entry["dashes"]) if entry else 0)
+            self.block_start, self.folded = end, begins["style"] == ">"
+            return
+        if content and self.pip is not None and width <= self.pip:
+            self.pip = None
+        if self.conda is not None and re.fullmatch(r" *- pip:", content):
+            self.pip = width
+            return
+        if self.conda is not None and item:
+            self._dependency(self.conda, unquoted(view, *item.span("value")))
+            return
         if entry:
-            key = entry["key"].strip("\"'")
-            indent_of_list, list_key = entry["indent"] + " " * len(entry["dashes"]), key
+            self.list_key = entry["key"].strip("\"'")
             if entry["value"]:
-                _entry(reader, key, *entry.span("value"))
-        elif (item := _ITEM.fullmatch(view, line.start, end)) and text.startswith(indent_of_list):
-            _item(reader, list_key, *item.span("value"))
-        shell.commands(reader, line.start, end)
-    if block is not None:
-        shell.commands(reader, start_of_block, len(view), folded=folded)
+                _entry(self.reader, self.list_key, *entry.span("value"))
+        elif item:
+            _item(self.reader, self.list_key, *item.span("value"))
+        shell.commands(self.reader, line.start, line.end)
+
+    def _dependency(self, unit: Unit, span: Span) -> None:
+        if self.list_key == "channels":
+            return
+        option = self.reader.view.startswith("-", span.start)
+        if self.pip is None or option or not self.reader.requirement(span, unit):
+            _conda(self.reader, unit, span)
+
+    def _end_block(self, end: int) -> None:
+        if self.block is not None:
+            shell.commands(self.reader, self.block_start, end, folded=self.folded)
+            self.block = None
 
 
 def _entry(reader: Reader, key: str, start: int, end: int) -> None:
@@ -100,8 +131,6 @@ def _conda(reader: Reader, unit: Unit, span: Span) -> None:
     if text.startswith("-"):
         option = re.fullmatch(r"(--?[\w-]+)(?:=|[ \t]+)(\S+)", text)
         if option and INDEX_URL.fullmatch(option[2]):
-            from torchmigrate.documents.reader import INDEX_OPTIONS
-
             known = INDEX_OPTIONS.get(option[1], "")
             line = reader.view.rfind("\n", 0, span.start) + 1
             after = reader.view.find("\n", span.end) + 1 or len(reader.view)
