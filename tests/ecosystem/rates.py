@@ -1,7 +1,8 @@
-"""Prints how many findings on the pinned packages get a fix, as Markdown: `python -m tests.ecosystem.rates [NAME ...]`.
+"""Prints how many TorchScript findings on real packages get a fix, as Markdown: `python -m tests.ecosystem.rates`.
 
 A table by rule, with the reasons why there is none; then the two kinds of calls whose fixes matter most, with the places
-that get none.
+that get none. First for the packages of `packages.txt`, then for those of `further.txt`, which trace more; an argument
+names another list.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
-from .packages import Package, fetch, pinned
+from .packages import REQUIREMENTS, Package, fetch, pinned
 
 OPTIONS = ("--isolated", "--select", "TS", "--min-version", "2.12", "--target-version", "2.15")
 # What a finding says of a result that other scopes, files or libraries go on to use.
@@ -107,20 +109,32 @@ def rate(title: str, found: list[Found]) -> Iterator[str]:
     yield from (f"- {one.place}: {one.reason}" for one in found if not one.fixed)
 
 
-def main(names: list[str]) -> None:
-    """Prints the table and the two rates for the named packages (default: all)."""
-    packages = [pinned()[name] for name in names or pinned()]
+def report(requirements: Path) -> Iterator[str]:
+    """The table and the two rates for the packages of a list."""
+    packages = list(pinned(requirements).values())
     fetch(packages)
     found = [finding for package in packages for finding in findings(package)]
-    scripts = [one for one in found if one.code == "TS101" and is_on_function(one)]
     traces = [one for one in found if one.code == "TS102"]
-    stays = [one for one in traces if not ESCAPES.match(one.reason)]
-    escapes = [one for one in traces if ESCAPES.match(one.reason)]
-    print("\n".join(table(found)), end="\n\n")
-    print("\n".join(rate("`script` as a decorator or on a function", scripts)), end="\n\n")
-    print("\n".join(rate("`trace` whose result stays in its scope", stays)), end="\n\n")
-    print("\n".join(rate("`trace` whose result leaves its scope", escapes)))
+    yield f"## {len(packages)} packages of {requirements.name}\n"
+    yield from table(found)
+    yield ""
+    yield from rate(
+        "`script` as a decorator or on a function",
+        [one for one in found if one.code == "TS101" and is_on_function(one)],
+    )
+    yield ""
+    yield from rate(
+        "`trace` whose result stays in its scope", [t for t in traces if not ESCAPES.match(t.reason)]
+    )
+    yield ""
+    yield from rate("`trace` whose result leaves its scope", [t for t in traces if ESCAPES.match(t.reason)])
+    yield ""
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    lists = [Path(argument) for argument in sys.argv[1:]] or [
+        REQUIREMENTS,
+        REQUIREMENTS.with_name("further.txt"),
+    ]
+    for requirements in lists:
+        print("\n".join(report(requirements)))
