@@ -9,6 +9,7 @@ import pytest
 from tests.support import fix_text, settings_of
 from torchmigrate import runner
 from torchmigrate.files import Input
+from torchmigrate.project import Project
 
 
 def found(root: Path, files: dict[str, str]) -> dict[str, list[int]]:
@@ -109,3 +110,18 @@ def test_an_import_that_a_type_comment_names_stays() -> None:
     fixed = fix_text(code)
     assert "from typing import Final" in fixed
     assert "import List" in fixed
+
+
+def test_other_files_are_searched_for_what_they_spell() -> None:
+    files = {
+        "/p/here.py": b"ops.mine.reduce",
+        "/p/call.py": b"import torch\ntorch.ops.mine.reduce(x)",
+        "/p/other.py": b"torch.ops.mine.reducer(x)",
+        "/p/string.py": b"\n\nname = 'mine::reduce'",
+    }
+    sought = (
+        (("mine::reduce",), (r"mine::reduce(?!\w)",)),
+        (("reduce", "mine"), (r"reduce(?!\w)", r"ops\.mine")),
+    )
+    found = Project(files, files.__getitem__).spelling(*sought, beside="/p/here.py")
+    assert found == [("/p/call.py", 2), ("/p/string.py", 3)]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from torchmigrate import edits, imports
 from torchmigrate.context import Context, Options
@@ -20,6 +21,9 @@ from torchmigrate.rule import Rule, Safety
 from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Use, Uses
 from torchmigrate.watch import Watch
+
+if TYPE_CHECKING:
+    from torchmigrate.rule import Note
 
 MAX_ROUNDS = 10
 """Rounds of fixing after which a file that still changes is left untouched: two rules disagree."""
@@ -67,6 +71,7 @@ class Engine:
         self._covers = covers
         self._selects = selects
         self._by_symbol: dict[str, list[Rule]] = {}
+        self._noting: dict[str, dict[Note, Rule]] = {}
         wanted: set[str] = set()
         rules = list(rules)
         self.references = References(rules, options, selects)
@@ -74,6 +79,8 @@ class Engine:
             wanted.update(rule.symbols, rule.asks)
             for symbol in rule.symbols:
                 self._by_symbol.setdefault(symbol, []).append(rule)
+            for symbol in rule.asks if rule.note_function is not None else ():
+                self._noting.setdefault(symbol, {})[rule.note_function] = rule  # type: ignore[index]
         self.watch = Watch(wanted)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
 
@@ -95,10 +102,7 @@ class Engine:
             return Scan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
         if uses is None:
             return Scan(result, mentions=tuple(named), provisional=asked)
-        mentions = (
-            *named,
-            *(Mention(use.symbol, use.kind, path, use.node.lineno, _constants(use)) for use in uses.found),
-        )
+        mentions = (*named, *self._mentions(path, source, uses, project))
         scan = Scan(result, uses.exports, frozenset(uses.unlinked), mentions, asked)
         uses.scopes.release()
         return scan
@@ -244,6 +248,14 @@ class Engine:
                 found.extend(_checked(rule, use, context))
                 asked |= context.asked_project
         return found, asked
+
+    def _mentions(self, path: str, source: Source, uses: Uses, project: Project) -> Iterator[Mention]:
+        """The symbols that a file uses, and what rules note about these uses."""
+        for use in uses.found:
+            yield Mention(use.symbol, use.kind, path, use.node.lineno, _constants(use))
+            for note, rule in self._noting.get(use.symbol, {}).items():
+                for name in note(use, Context(source, uses, project, self.options, rule)):
+                    yield Mention(name, use.kind, path, use.node.lineno)
 
     def _suppressed(self, source: Source, findings: list[Finding]) -> FileResult:
         number = 0

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from torchmigrate.names import Links
 from torchmigrate.rule import Kind
 from torchmigrate.symbols import join, segments
+
+Sought = tuple[tuple[str, ...], tuple[str, ...]]
+"""Words and regular expressions that a file is searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +30,15 @@ class Mention:
 class Project:
     """The facts that rules may ask about, complete before the last rule runs. Paths are absolute."""
 
-    def __init__(self, paths: Iterable[str] = ()) -> None:
+    def __init__(self, paths: Iterable[str] = (), read: Callable[[str], bytes] | None = None) -> None:
         self.exports: dict[str, dict[str, str]] = {}
         """For each file, its global names that stand for something of torch's, with torch's name for it."""
         self._mentions: dict[str, list[Mention]] = {}
         self._by_stem: dict[str, list[str]] = {}
-        for path in paths:
+        self._paths = list(paths)
+        self._read = read
+        self._spelling: dict[tuple[tuple[Sought, ...], str], list[tuple[str, int]]] = {}
+        for path in self._paths:
             self._by_stem.setdefault(os.path.basename(module_path(path)), []).append(path)
 
     def export(self, path: str, names: Mapping[str, str]) -> bool:
@@ -51,9 +57,37 @@ class Project:
             self._mentions.setdefault(mention.symbol, []).append(mention)
 
     def uses(self, *symbols: str, kinds: Iterable[Kind] = Kind) -> list[Mention]:
-        """Every use of the symbols in the project, of the given kinds."""
+        """Every use of the symbols (or of the names that rules note) in the project, of the given kinds."""
         wanted = frozenset(kinds)
         return [m for symbol in symbols for m in self._mentions.get(symbol, ()) if m.kind in wanted]
+
+    def spelling(self, *sought: Sought, beside: str) -> list[tuple[str, int]]:
+        """The files other than ``beside`` whose text has all the words and expressions of one of ``sought``.
+
+        Each comes with the line of the first expression. The words are plain text and searched first.
+        """
+        key = (sought, beside)
+        if key not in self._spelling:
+            self._spelling[key] = list(self._search(sought, beside))
+        return self._spelling[key]
+
+    def _search(self, sought: tuple[Sought, ...], beside: str) -> Iterator[tuple[str, int]]:
+        compiled = [
+            ([word.encode() for word in words], [re.compile(e.encode()) for e in expressions])
+            for words, expressions in sought
+        ]
+        for path in self._paths:
+            if path == beside or self._read is None:
+                continue
+            try:
+                text = self._read(path)
+            except OSError:
+                continue
+            for words, expressions in compiled:
+                found = [all(w in text for w in words) and e.search(text) for e in expressions]
+                if all(found) and isinstance(found[0], re.Match):
+                    yield path, text.count(b"\n", 0, found[0].start()) + 1
+                    break
 
     def links(self, path: str) -> ProjectLinks:
         """What names mean that the file at ``path`` imports from other files of the project."""

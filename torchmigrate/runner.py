@@ -130,7 +130,7 @@ class Run:
         }
         options = _options(settings, min_version)
         self.engine = Engine(self._rules.values(), options, self._selects, self._covers)
-        self.project = Project(self.files)
+        self.project = Project(self.files, lambda path: _read(self.files[path]))
         self.scans: dict[str, Scan] = {}
         self._garbage = Paused()
         self._opened: dict[str, set[str]] = {}
