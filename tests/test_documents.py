@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -363,3 +365,15 @@ def test_the_build_follows_the_gpus(
 ) -> None:
     chosen = wheels.choose(target, architectures)
     assert (chosen and chosen.variant) == variant
+
+
+@pytest.mark.parametrize(
+    "path", ["requirements.txt", "Dockerfile", "ci.yml", "run.sh", "Makefile", "README.md", "setup.cfg"]
+)
+@pytest.mark.parametrize("shape", [" ", "- ", "a/", "a.b:1/", "$(", "${", "\\\n", "`", "'\"", "a:"])
+def test_the_time_to_read_a_line_grows_with_its_length_only(path: str, shape: str) -> None:
+    text = f"torch{shape * 20_000}\n".encode()
+    begin = time.monotonic()
+    with contextlib.suppress(SourceError):
+        assert Document.read(path, text).references is not None
+    assert time.monotonic() - begin < 10
