@@ -69,7 +69,9 @@ def test_the_sessions_print_what_the_readme_says(tmp_path: Path, accept: bool) -
 def command(name: str) -> str:
     """The command that the README marks with a name."""
     match = re.search(
-        rf"<!-- command: {name} -->\n```sh\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+        rf"<!-- command: {name} -->\n```sh\n(.*?)^```$",
+        README.read_text(encoding="utf-8"),
+        re.DOTALL | re.MULTILINE,
     )
     assert match, name
     return match[1]
@@ -77,7 +79,9 @@ def command(name: str) -> str:
 
 def test_one_command_sets_up_and_checks_the_example(tmp_path: Path) -> None:
     clone = tmp_path / "torchmigrate"
-    ignored = shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__", ".ecosystem", "*.egg-info", "build")
+    ignored = shutil.ignore_patterns(
+        ".git", ".venv", ".*_cache", "__pycache__", ".ecosystem", "*.egg-info", "build"
+    )
     shutil.copytree(ROOT, clone, ignore=ignored)
     done = subprocess.run(
         ["bash", "-c", command("check")], cwd=clone, capture_output=True, text=True, check=False

@@ -106,7 +106,9 @@ class Blocks:
             if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)):
                 return f"`{type(node).__name__.lower()}` in the part that never runs has effect all the same"
         bindings = place.scope.bindings.items()
-        bound = {name for name, found in bindings if found and all(binding.node in inside for binding in found)}
+        bound = {
+            name for name, found in bindings if found and all(binding.node in inside for binding in found)
+        }
         for node in ast.walk(place.scope.node) if bound else ():
             if isinstance(node, ast.Name) and node.id in bound and node not in inside:
                 return f"`{node.id}` is bound in the part that never runs only, and used elsewhere"
@@ -164,13 +166,11 @@ class Blocks:
         return "".join(token.text + "\n" + self._indent(offset) for token in comments)
 
     def _without_doubled_gap(self, start: int, end: int) -> int:
-        """Takes along the blank lines after a removed one that has a blank line, or nothing of its block, before."""
-        before = self.source.text[self._line_start(start - 1) : start].strip() if start else b""
-        while not before and end < len(self.source.text):
-            following = self._line_end(end)
-            if self.source.text[end:following].strip():
-                break
-            end = self._next_line(following)
+        """Takes along blank lines after a removed one, so that as many stay as the longer of the two gaps had."""
+        before = self.source.text[:start].splitlines()
+        gap = next((i for i, line in enumerate(reversed(before)) if line.strip()), len(self.source.text))
+        while gap and end < len(self.source.text) and not self.source.text[end : self._line_end(end)].strip():
+            gap, end = gap - 1, self._next_line(end)
         return end
 
     def _suite(self, block: Sequence[ast.stmt]) -> Span:

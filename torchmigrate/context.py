@@ -42,6 +42,7 @@ class Options:
     device_agnostic: bool = False
     script_replacement: str = "compile"
     keep_torchscript_support: bool = True
+    gpu_architectures: tuple[str, ...] = ()
 
 
 @dataclass

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from torchmigrate import edits, imports
 from torchmigrate.context import Context, Options
+from torchmigrate.documents.check import References
+from torchmigrate.documents.kinds import kind_of
 from torchmigrate.edits import VerifyError
 from torchmigrate.findings import Edit, FileError, FileResult, Finding, Span
 from torchmigrate.names import Links
@@ -18,6 +21,9 @@ from torchmigrate.rule import Rule, Safety
 from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Use, Uses
 from torchmigrate.watch import Watch
+
+if TYPE_CHECKING:
+    from torchmigrate.rule import Note
 
 MAX_ROUNDS = 10
 """Rounds of fixing after which a file that still changes is left untouched: two rules disagree."""
@@ -65,30 +71,38 @@ class Engine:
         self._covers = covers
         self._selects = selects
         self._by_symbol: dict[str, list[Rule]] = {}
+        self._noting: dict[str, dict[Note, Rule]] = {}
         wanted: set[str] = set()
+        rules = list(rules)
+        self.references = References(rules, options, selects)
         for rule in rules:
             wanted.update(rule.symbols, rule.asks)
             for symbol in rule.symbols:
                 self._by_symbol.setdefault(symbol, []).append(rule)
+            for symbol in rule.asks if rule.note_function is not None else ():
+                self._noting.setdefault(symbol, {})[rule.note_function] = rule  # type: ignore[index]
         self.watch = Watch(wanted)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
 
-    def concerns(self, data: bytes) -> bool:
+    def concerns(self, path: str, data: bytes) -> bool:
         """Gate 1: whether a file with this content has to be looked at."""
-        return self.watch.gate.passes(data) or _MARK in data
+        if self.references.concerns(path, data):
+            return True
+        return not is_document(path) and (self.watch.gate.passes(data) or _MARK in data)
 
     def scan(self, path: str, data: bytes, project: Project, links: Links | None = None) -> Scan:
         """Checks one file that passed gate 1. Never raises for what the file holds."""
         try:
-            source = Source.read(path, data)
-            uses = Uses(source, self.watch, links)
-            findings, asked = self._findings(source, uses, project)
+            source, uses = self._opened(path, data, links)
+            findings, asked, named = self._findings(source, uses, project)
             result = self._suppressed(source, findings)
         except SourceError as error:
             return Scan(FileResult(path, errors=(_file_error(path, error),)))
         except RecursionError:
             return Scan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
-        mentions = tuple(Mention(use.symbol, use.kind, path, use.node.lineno, _constants(use)) for use in uses.found)
+        if uses is None:
+            return Scan(result, mentions=tuple(named), provisional=asked)
+        mentions = (*named, *self._mentions(path, source, uses, project))
         scan = Scan(result, uses.exports, frozenset(uses.unlinked), mentions, asked)
         uses.scopes.release()
         return scan
@@ -100,16 +114,18 @@ class Engine:
         project: Project,
         links: Links | None,
         wants: Callable[[Finding], bool],
+        keeps: Callable[[str], bool] = lambda name: False,
     ) -> Fixed:
         """Applies the fixes that ``wants`` agrees to, in rounds, until none is left.
 
+        Imports that they leave unused go, but for names that ``keeps`` says other files import from this one.
         A fix that cannot be proved is left out, with an error in ``result``.
         """
-        original = source = Source.read(path, data)
-        first = uses = Uses(source, self.watch, links)
+        source, uses = self._opened(path, data, links)
+        original, first = source, uses
         applied: list[Finding] = []
         unproved: dict[tuple[str, tuple[str, ...]], FileError] = {}
-        findings, _ = self._findings(source, uses, project)
+        findings, *_ = self._findings(source, uses, project)
         for _ in range(MAX_ROUNDS):
             result = self._suppressed(source, findings)
             chosen = _choose(
@@ -119,13 +135,14 @@ class Engine:
                 break
             source, proved = self._proved(source, chosen, unproved)
             applied += proved
-            uses = Uses(source, self.watch, links)
-            findings, _ = self._findings(source, uses, project)
+            uses = None if uses is None else Uses(source, self.watch, links)
+            findings, *_ = self._findings(source, uses, project)
         else:
             endless = SourceError(f"it still changes after {MAX_ROUNDS} rounds")
             return self._untouched(original, project, links, endless)
-        if applied:
-            source, result = self._without_unused_imports(source, first, uses, project, links, result)
+        if applied and first is not None and uses is not None:
+            unused = list(imports.unused_after(first, uses, keeps))
+            source, result = self._without(unused, source, project, links, result)
         result = replace(result, errors=(*result.errors, *unproved.values()))
         return Fixed(source.raw, tuple(applied), result)
 
@@ -154,33 +171,43 @@ class Engine:
                 proved.append(finding)
         return result, proved
 
-    def _without_unused_imports(
-        self,
-        source: Source,
-        first: Uses,
-        last: Uses,
-        project: Project,
-        links: Links | None,
-        result: FileResult,
+    def _without(
+        self, unused: list[Edit], source: Source, project: Project, links: Links | None, result: FileResult
     ) -> tuple[Source, FileResult]:
-        """Removes imports that the fixes have left unused; where that cannot be proved, they stay."""
-        unused = list(imports.unused_after(first, last))
+        """Removes unused imports; where that cannot be proved, they stay."""
         if not unused:
             return source, result
         try:
             source = self._applied(source, unused)
         except (VerifyError, SourceError):
             return source, result
-        findings, _ = self._findings(source, Uses(source, self.watch, links), project)
+        findings, *_ = self._findings(source, Uses(source, self.watch, links), project)
         return source, self._suppressed(source, findings)
 
     def _applied(self, source: Source, changes: Sequence[Edit]) -> Source:
         """The source with edits applied. Raises VerifyError or SourceError if they change more than they say."""
-        changed = Source.read(source.path, source.replaced(changes))
+        content = source.replaced(changes)
+        if is_document(source.path):
+            from torchmigrate.documents.document import Document
+            from torchmigrate.documents.verify import verify as verify_document
+
+            document = Document.read(source.path, content)
+            verify_document(Document.read(source.path, source.raw), document, changes)
+            return document
         from torchmigrate.verify import verify
 
+        changed = Source.read(source.path, content)
         verify(source, changed, changes)
         return changed
+
+    def _opened(self, path: str, data: bytes, links: Links | None) -> tuple[Source, Uses | None]:
+        """The file as a source, with its names if it is Python: the one place where the two kinds part."""
+        if is_document(path):
+            from torchmigrate.documents.document import Document
+
+            return Document.read(path, data), None
+        source = Source.read(path, data)
+        return source, Uses(source, self.watch, links)
 
     def _untouched(self, source: Source, project: Project, links: Links | None, error: SourceError) -> Fixed:
         scan = self.scan(source.path, source.raw, project, links)
@@ -190,7 +217,24 @@ class Engine:
         )
         return Fixed(source.raw, (), replace(scan.result, errors=(*scan.result.errors, failure)))
 
-    def _findings(self, source: Source, uses: Uses, project: Project) -> tuple[list[Finding], bool]:
+    def _findings(
+        self, source: Source, uses: Uses | None, project: Project
+    ) -> tuple[list[Finding], bool, list[Mention]]:
+        """What the rules say of a file, whether they asked about the project, and what packages the file names."""
+        found: list[Finding] = []
+        named: list[Mention] = []
+        asked = False
+        if self.references.covers(source.path):
+            found, asked, named = self.references.findings(source, project)
+        if uses is not None:
+            said, asked_for_uses = self._said(source, uses, project)
+            found += said
+            asked |= asked_for_uses
+        found.sort(key=lambda finding: (finding.span, finding.code) if finding.span else ((), finding.code))
+        return found, asked, named
+
+    def _said(self, source: Source, uses: Uses, project: Project) -> tuple[list[Finding], bool]:
+        """What the rules say of the uses of symbols."""
         found: list[Finding] = []
         asked = False
         contexts: dict[str, Context] = {}
@@ -203,17 +247,29 @@ class Engine:
                     context = contexts[rule.code] = Context(source, uses, project, self.options, rule)
                 found.extend(_checked(rule, use, context))
                 asked |= context.asked_project
-        found.sort(key=lambda finding: (finding.span, finding.code) if finding.span else ((), finding.code))
         return found, asked
+
+    def _mentions(self, path: str, source: Source, uses: Uses, project: Project) -> Iterator[Mention]:
+        """The symbols that a file uses, and what rules note about these uses."""
+        for use in uses.found:
+            yield Mention(use.symbol, use.kind, path, use.node.lineno, _constants(use))
+            for note, rule in self._noting.get(use.symbol, {}).items():
+                for name in note(use, Context(source, uses, project, self.options, rule)):
+                    yield Mention(name, use.kind, path, use.node.lineno)
 
     def _suppressed(self, source: Source, findings: list[Finding]) -> FileResult:
         number = 0
         if _MARK in source.text:
             from torchmigrate import suppress
 
-            found = suppress.suppressions(source)
+            found = suppress.suppressions(source, getattr(source, "comments_and_statements", None))
             findings, number = found.apply(findings, lambda codes: self._covers(codes, source.path))
         return FileResult(source.path, tuple(_located(f, source) for f in findings), suppressed=number)
+
+
+def is_document(path: str) -> bool:
+    """Whether the file is a project file and no Python module (``setup.py`` is both)."""
+    return kind_of(path) not in (None, "python")
 
 
 def _located(finding: Finding, source: Source) -> Finding:

@@ -71,7 +71,9 @@ class Reaching:
             for child in ast.iter_child_nodes(node):
                 self._expression(child, state)
 
-    def _inside(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef, state: State) -> None:
+    def _inside(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef, state: State
+    ) -> None:
         """What a definition reads: its decorators and defaults now, its body at some time."""
         if not isinstance(node, ast.Lambda):
             for decorator in node.decorator_list:
@@ -83,7 +85,13 @@ class Reaching:
             for default in (*node.args.defaults, *node.args.kw_defaults):
                 self._expression(default, state)
             arguments = node.args
-            every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+            every = [
+                *arguments.posonlyargs,
+                *arguments.args,
+                *arguments.kwonlyargs,
+                arguments.vararg,
+                arguments.kwarg,
+            ]
             if any(argument is not None and argument.arg == self.name for argument in every):
                 return
         body = node.body if isinstance(node.body, list) else [node.body]
@@ -218,7 +226,11 @@ class Reaching:
         self._expression(node.subject, state)
         after = state
         for case in node.cases:
-            captures = {n for n in ast.walk(case.pattern) if self.name in (getattr(n, "name", 0), getattr(n, "rest", 0))}
+            captures = {
+                n
+                for n in ast.walk(case.pattern)
+                if self.name in (getattr(n, "name", 0), getattr(n, "rest", 0))
+            }
             inner = self._bind(case.pattern) if captures else state
             self._expression(case.guard, inner)
             after |= self.block(case.body, inner)
@@ -282,15 +294,19 @@ class Flow:
             raise Escape(f"is kept in `{target.id}`, which is bound in more than one way")
         for read, state in reaching.reads.items():
             if target in state:
-                if not all(other is target or self._is_none(other) for other in state):
-                    raise Escape(f"is one of several values that `{target.id}` may have in line {read.lineno}")
+                if not all(other is target or self._is_none(other, target.id, scope) for other in state):
+                    raise Escape(
+                        f"is one of several values that `{target.id}` may have in line {read.lineno}"
+                    )
                 yield from self.places(read, scope)
         if len(reaching.bindings) == 1:
             for read in reaching.captured:
                 yield read
 
-    def _is_none(self, binding: ast.AST) -> bool:
-        """Whether a binding is a placeholder: ``x = None``."""
+    def _is_none(self, binding: ast.AST, name: str, scope: Scope) -> bool:
+        """Whether a binding gives no value: ``x = None``, or none yet."""
+        if binding is scope.node:
+            return not any(isinstance(other.node, ast.arg) for other in scope.bindings[name])
         parent = self.parents.get(binding)
         value = parent.value if isinstance(parent, (ast.Assign, ast.AnnAssign)) else None
         return isinstance(value, ast.Constant) and value.value is None
@@ -318,4 +334,6 @@ def _sole_target(statement: ast.Assign | ast.AnnAssign) -> ast.AST | None:
 
 
 def _binds(node: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) for n in ast.walk(node))
+    return any(
+        isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) for n in ast.walk(node)
+    )

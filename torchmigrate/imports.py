@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from torchmigrate.findings import Edit
@@ -157,15 +157,16 @@ def _is_docstring(node: ast.stmt, index: int) -> bool:
     return index == 0 and isinstance(node, ast.Expr) and string(node.value) is not None
 
 
-def unused_after(before: Uses, after: Uses, keep: Iterable[str] = ()) -> Iterator[Edit]:
+def unused_after(before: Uses, after: Uses, keeps: Callable[[str], bool]) -> Iterator[Edit]:
     """The edits that remove imports of ``after`` whose names were read in ``before`` and are no more.
 
-    Left alone are names in ``keep``, those of a package's ``__init__.py`` or of ``__all__``, imports under a
-    ``noqa`` comment or inside a ``try``, and every name that a string of the file spells.
+    Left alone are names that ``keeps`` says others import from the file, those of a package's ``__init__.py`` or
+    of ``__all__``, imports under a ``noqa`` comment or inside a ``try``, and every name that a string or a type
+    comment of the file spells.
     """
     if before.source.path.endswith("__init__.py"):
         return
-    lost = _read(before) - _read(after) - set(keep)
+    lost = {name for name in _read(before) - _read(after) if not keeps(name)}
     for place in after.scopes.places:
         statement = place.statement
         if not isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -185,6 +186,8 @@ def _read(uses: Uses) -> set[str]:
             names.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             names.update(re.findall(r"\w+", node.value))
+    for comment in re.findall(rb"#\s*type:([^\r\n]*)", uses.source.text):
+        names.update(re.findall(r"\w+", comment.decode()))
     return names
 
 

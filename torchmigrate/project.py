@@ -57,7 +57,7 @@ class Project:
             self._mentions.setdefault(mention.symbol, []).append(mention)
 
     def uses(self, *symbols: str, kinds: Iterable[Kind] = Kind) -> list[Mention]:
-        """Every use of the symbols in the project, of the given kinds."""
+        """Every use of the symbols (or of the names that rules note) in the project, of the given kinds."""
         wanted = frozenset(kinds)
         return [m for symbol in symbols for m in self._mentions.get(symbol, ()) if m.kind in wanted]
 
@@ -158,6 +158,27 @@ class ProjectLinks(Links):
                     root = os.path.dirname(root)
                 if len(parts) > 1 or is_within(folder, root) or is_within(folder, _project_of(root)):
                     yield path
+
+
+class Imported:
+    """Which names the files of a project import from modules of which (last) name; read from their bytes."""
+
+    _IMPORT = re.compile(
+        rb"^[ \t]*from[ \t]+[.\w]*?(\w*)[ \t]+import[ \t]*(\([^)]*\)|[^\r\n;]*)", re.MULTILINE
+    )
+
+    def __init__(self) -> None:
+        self._names: set[tuple[bytes, bytes]] = set()
+
+    def read(self, text: bytes) -> None:
+        """Takes in the ``from`` imports of one file."""
+        for module, names in self._IMPORT.findall(text):
+            self._names.update((module, name) for name in re.findall(rb"\w+|\*", names))
+
+    def has(self, path: str, name: str) -> bool:
+        """Whether some file may import ``name`` from the module at ``path``."""
+        module = os.path.basename(module_path(path)).encode()
+        return (module, name.encode()) in self._names or (module, b"*") in self._names
 
 
 def module_path(path: str) -> str:

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
+    from torchmigrate.documents.context import ReferenceContext
+    from torchmigrate.documents.references import Reference, Sort
     from torchmigrate.findings import Finding
     from torchmigrate.uses import Use
     from torchmigrate.versions import Version
 
     Check = Callable[[Use, Context], Iterator[Finding]]
+    ReferenceCheck = Callable[[Reference, ReferenceContext], Iterator[Finding]]
+    Note = Callable[[Use, Context], Iterator[str]]
 
 
 class Safety(enum.Enum):
@@ -61,7 +65,7 @@ class Kind(enum.Enum):
     GUARD = "guard"
     """Asked for with ``hasattr``."""
     STRING = "string"
-    """Named in a string that a patching function resolves."""
+    """Named in a string: one that a patching function resolves, or the name of an environment variable."""
 
 
 @dataclass(eq=False, slots=True)
@@ -69,8 +73,9 @@ class Rule:
     """One rule: everything the engine, the command line and the documentation know about it.
 
     ``symbols`` are qualified names. A segment ``()`` stands for the result of a call
-    (``torch.jit.script().save``), a trailing ``*`` for any rest of a name (``torch._C._jit_*``), and a leading dot
-    for an attribute of any object (``.to_torchscript``).
+    (``torch.jit.script().save``), a trailing ``*`` for any rest of a name (``torch._C._jit_*``), a leading dot
+    for an attribute of any object (``.to_torchscript``), and a leading dollar sign for a string literal that names
+    an environment variable (``$TORCH_NCCL_NAN_CHECK``).
 
     ``since`` is the version in which the replacement appeared, ``deprecated`` and ``breaks`` those in which
     torch warns and fails; severity follows from them (see `torchmigrate.versions.severity`).
@@ -91,7 +96,11 @@ class Rule:
     """The uses that the rule wants to see."""
     asks: tuple[str, ...] = ()
     """Symbols of other rules whose uses in the project this rule asks about."""
+    references: tuple[Sort, ...] = ()
+    """What the rule wants to see of project files: the rule looks at those and not at Python modules."""
     check_function: Check | None = None
+    check_reference_function: ReferenceCheck | None = None
+    note_function: Note | None = None
     name: str = ""
     """The file's name; this and the next two are set by `torchmigrate.registry`."""
     family: str = ""
@@ -100,6 +109,20 @@ class Rule:
     def check(self, function: Check) -> Check:
         """Decorator: the function that turns a use into findings. Without one, every use is a finding."""
         self.check_function = function
+        return function
+
+    def check_reference(self, function: ReferenceCheck) -> ReferenceCheck:
+        """Decorator: the function that turns a reference in a project file into findings."""
+        self.check_reference_function = function
+        return function
+
+    def note(self, function: Note) -> Note:
+        """Decorator: the function that names what a use of a symbol in ``asks`` tells about the project.
+
+        Each name is afterwards found by `torchmigrate.project.Project.uses`, like a symbol. The function sees one
+        file only, and runs whether or not the findings of any rule are wanted there.
+        """
+        self.note_function = function
         return function
 
     @property

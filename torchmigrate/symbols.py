@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 def segments(symbol: str) -> list[str]:
     """Splits a qualified name: ``torch.jit.script().save`` → ``torch``, ``jit``, ``script``, ``()``, ``save``."""
-    return [part for part in symbol.replace("()", ".()").split(".") if part]
+    return [part for part in symbol.lstrip("$").replace("()", ".()").split(".") if part]
 
 
 def join(parts: Iterable[str]) -> str:

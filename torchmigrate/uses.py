@@ -215,6 +215,8 @@ class Uses:
         elif isinstance(node, ast.Constant):
             if around.kind is Kind.ANNOTATION and isinstance(node.value, str):
                 self._string_annotation(node, around)
+            elif isinstance(node.value, str) and node.value in self.watch.variables:
+                self._add(self.watch.variables[node.value], node.value, Kind.STRING, node, around, True)
         else:
             self._children(node, around)
 

@@ -17,9 +17,11 @@ class Watch:
 
     def __init__(self, symbols: Iterable[str]) -> None:
         symbols = sorted(set(symbols))
-        self.exact = frozenset(s for s in symbols if not s.endswith("*") and not s.startswith("."))
+        self.exact = frozenset(s for s in symbols if not s.endswith("*") and s[0] not in ".$")
         self.prefixes = tuple(sorted((s[:-1] for s in symbols if s.endswith("*")), key=len, reverse=True))
         self.methods = {s[1:]: s for s in symbols if s.startswith(".")}
+        self.variables = {s[1:]: s for s in symbols if s.startswith("$")}
+        """The environment variables, each with its symbol."""
         self.gate = Gate(symbols)
         self._matched: dict[str, str | None] = {}
         self.aliases: set[str] = set()
@@ -27,7 +29,7 @@ class Watch:
         self.namespaces: set[str] = set()
         """Every proper prefix of a symbol."""
         for symbol in symbols:
-            if symbol.startswith("."):
+            if symbol[0] in ".$":
                 continue
             parts = segments(symbol.rstrip("*").rstrip("."))
             token = self.gate.token_of[symbol]

@@ -14,7 +14,8 @@ well as to TorchScript.
 Fix safety: safe where the call becomes an annotated assignment, which TorchScript reads as well, where the code
 states the type already, or where the project neither scripts nor traces anything. Unsafe for a plain value in a
 project that scripts: TorchScript may infer another type from the value alone (a bare `[]` is a list of tensors to
-it). An annotation is written for a variable that no outer block binds, and for attributes in `__init__`.
+it). An annotation is written for a variable that no other block binds, and for
+attributes in `__init__`.
 
 Source: torch 2.0.1 to 2.15.0 wheels: torch/jit/__init__.py (`annotate`).
 """
@@ -86,7 +87,7 @@ def _said(use: Use) -> ast.expr | None:
 def _can_be_annotated(use: Use, statement: ast.Assign, value: ast.expr) -> bool:
     """Whether an annotation may stand here, for Python and for TorchScript.
 
-    TorchScript takes one on a variable that no outer block binds, and on attributes in ``__init__``; it refuses
+    TorchScript takes one on a variable that is bound in no other block, and does not read ``__init__``; it refuses
     ``.item()`` as the value of an ``int``.
     """
     (target, *others), scope = statement.targets, use.place.scope
@@ -99,6 +100,15 @@ def _can_be_annotated(use: Use, statement: ast.Assign, value: ast.expr) -> bool:
         return in_init and isinstance(target.value, ast.Name)
     if not isinstance(target, ast.Name) or target.id in scope.outer:
         return False
-    first = min(binding.node.lineno for binding in scope.bindings[target.id])  # type: ignore[attr-defined]
-    outermost = use.place.block is scope.node.body
-    return len(scope.bindings[target.id]) == 1 or (outermost and first == target.lineno)
+    bindings = scope.bindings[target.id]
+    if len(bindings) == 1:
+        return True
+    here = {node for statement in use.place.block for node in _targets(statement)}
+    earlier = [binding.node for binding in bindings if binding.node.lineno < target.lineno]  # type: ignore[attr-defined]
+    return use.place.block is scope.node.body and all(isinstance(n, ast.arg) or n in here for n in earlier)
+
+
+def _targets(statement: ast.stmt) -> list[ast.expr]:
+    if isinstance(statement, ast.AnnAssign):
+        return [statement.target]
+    return statement.targets if isinstance(statement, ast.Assign) else []

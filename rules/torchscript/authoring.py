@@ -50,7 +50,9 @@ def traces(ctx: Context) -> bool:
     These are tracing to TorchScript, symbolic tracing, and the TorchScript ONNX exporter (the only one before torch
     2.5, and the default one before 2.9).
     """
-    uses = ctx.project.uses(*TRACING, ".to_torchscript", *SYMBOLIC, kinds=(Kind.CALL, Kind.DECORATOR, Kind.REFERENCE))
+    uses = ctx.project.uses(
+        *TRACING, ".to_torchscript", *SYMBOLIC, kinds=(Kind.CALL, Kind.DECORATOR, Kind.REFERENCE)
+    )
     onnx = ctx.project.uses("torch.onnx.export", kinds=(Kind.CALL,))
     return bool(uses) or any(
         dict(mention.constants).get("dynamo", ctx.options.minimum >= (2, 9)) is not True for mention in onnx

@@ -74,7 +74,10 @@ def _is_version(node: ast.expr, use: Use, ctx: Context, depth: int = 3) -> bool:
         ctx.is_named(part, use, "torch.__version__", "torch.version.__version__")
         for part in ast.walk(node)
         if isinstance(part, ast.Attribute)
-    ) and not any(isinstance(part, ast.Subscript) and not isinstance(part.slice, (ast.Slice, ast.Constant)) for part in ast.walk(node))
+    ) and not any(
+        isinstance(part, ast.Subscript) and not isinstance(part.slice, (ast.Slice, ast.Constant))
+        for part in ast.walk(node)
+    )
 
 
 def _version(node: ast.expr) -> Version | None:
@@ -83,7 +86,11 @@ def _version(node: ast.expr) -> Version | None:
         return _version(node.args[0])
     if isinstance(node, ast.Tuple):
         numbers = [e.value for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, int)]
-        return (numbers[0], numbers[1] if len(numbers) > 1 else 0) if len(numbers) == len(node.elts) >= 1 else None
+        return (
+            (numbers[0], numbers[1] if len(numbers) > 1 else 0)
+            if len(numbers) == len(node.elts) >= 1
+            else None
+        )
     text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
     match = re.match(r"(\d+)(?:\.(\d+))?", text)
     return (int(match[1]), int(match[2] or 0)) if match else None

@@ -101,7 +101,9 @@ def _edits(use: Use, ctx: Context) -> tuple[Edit, ...] | str:
     return "its value is used"
 
 
-def _left(use: Use, statement: ast.With | ast.AsyncWith, blocks: Blocks, ctx: Context) -> tuple[Edit, ...] | str:
+def _left(
+    use: Use, statement: ast.With | ast.AsyncWith, blocks: Blocks, ctx: Context
+) -> tuple[Edit, ...] | str:
     """Takes the switch out of a ``with`` statement."""
     index = next((i for i, item in enumerate(statement.items) if item.context_expr is use.call), None)
     if index is None or statement.items[index].optional_vars is not None:

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from torchmigrate.scopes import Scope
     from torchmigrate.uses import Use
 
-FORKS = tuple(f"{module}.{name}" for module in ("torch.jit", "torch.jit._async", "torch._C") for name in ("fork", "_fork"))
+FORKS = tuple(
+    f"{module}.{name}"
+    for module in ("torch.jit", "torch.jit._async", "torch._C")
+    for name in ("fork", "_fork")
+)
 WAITS = tuple(name.replace("fork", "wait") for name in FORKS)
 _FUTURES = ("torch.jit.Future", "torch._C.Future", "torch._jit_internal.Future")
 _Loops = (ast.For, ast.comprehension)
@@ -31,7 +35,9 @@ def fix_of(use: Use, ctx: Context) -> Fix | str:
     except Escape as reason:
         return f"a future {reason}"
     if not edits:
-        return "what it waits for is not made in this scope" if use.symbol in WAITS else "nothing is called here"
+        return (
+            "what it waits for is not made in this scope" if use.symbol in WAITS else "nothing is called here"
+        )
     safety = Safety.UNSAFE if makes_torchscript(ctx) else Safety.SAFE
     return Fix(tuple(edits), safety, "Call the function, and use its result")
 
@@ -74,7 +80,11 @@ class Futures:
             self.waited.append(parent)
         elif isinstance(parent, ast.Attribute) and parent.attr == "wait" and isinstance(around, ast.Call):
             self.waited.append(around)
-        elif isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "append":
+        elif (
+            isinstance(parent, ast.Call)
+            and isinstance(parent.func, ast.Attribute)
+            and parent.func.attr == "append"
+        ):
             self._kept(parent.func.value)
         elif isinstance(parent, (ast.List, ast.ListComp)) and isinstance(around, (ast.Assign, ast.AnnAssign)):
             target = around.target if isinstance(around, ast.AnnAssign) else around.targets[0]
@@ -105,7 +115,11 @@ class Futures:
         around = self.flow.parents.get(parent)
         if isinstance(parent, _Loops) and parent.iter is read and isinstance(parent.target, ast.Name):
             self._looped(parent)
-        elif isinstance(parent, ast.Subscript) and parent.value is read and not isinstance(parent.slice, ast.Slice):
+        elif (
+            isinstance(parent, ast.Subscript)
+            and parent.value is read
+            and not isinstance(parent.slice, ast.Slice)
+        ):
             self._sort(parent)
         elif isinstance(parent, ast.Attribute) and parent.attr == "append" and isinstance(around, ast.Call):
             forks = [use.call for use in self.uses if use.symbol in FORKS]

@@ -54,7 +54,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _fix(use: Use, ctx: Context) -> Fix | str:
     if makes_torchscript(ctx):
         return "the project still makes TorchScript, which may rely on the interface"
-    assert use.decorated is not None and isinstance(use.node, ast.expr)
+    assert use.decorated is not None
+    assert isinstance(use.node, ast.expr)
     edit = decorators.removed(ctx.source, use.decorated, use.node)
     if edit is None:
         return "the decorator shares its line with other code"

@@ -7,11 +7,12 @@ are asked one by one.
     →
     isinstance(x, list) and all(isinstance(item, int) for item in x)
 
-The fix waits until nothing in the checked project scripts or traces, and until the project says that its users do not
-either: `keep-torchscript-support = false`. Till then this is information, and tells what it waits for.
+For a class, or a tuple of classes, `isinstance` does the same, to TorchScript as well. For containers, the fix waits
+until nothing in the checked project scripts or traces, and until the project says that its users do not either:
+`keep-torchscript-support = false`. Till then this is information, and tells what it waits for.
 
-Fix safety: unsafe: TorchScript does not know the new form, and code outside of the checked files may script yours.
-Only builtin classes and tensors, and lists, dicts and optionals of them, have a fix.
+Fix safety: safe for builtin classes and tensors. Unsafe for lists, dicts and optionals of them: TorchScript does not
+know the new form, and code outside of the checked files may script yours. Other types have no fix.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/jit/__init__.py,
 torch/_jit_internal.py (`_isinstance`).
@@ -37,7 +38,7 @@ rule = Rule(
     code="TS142",
     symbols=("torch.jit.isinstance", "torch.jit._isinstance", "torch._jit_internal._isinstance"),
     message="`{symbol}` refines types for TorchScript; use `isinstance` on the container and on its elements",
-    safety=Safety.UNSAFE,
+    safety=Safety.SAFE,
     asks=inert.ASKS,
 )
 
@@ -62,6 +63,8 @@ def _fix(use: Use, ctx: Context) -> Fix | str:
     scopes = ctx.uses.scopes.all
     if any(scope.stars or not _BUILTINS.isdisjoint(scope.bindings) for scope in scopes):
         return "a builtin that the rewrite needs may stand for something else in this file"
+    if _is_plain(asked, use, ctx):
+        return Fix((ctx.replace(call.func, "isinstance"),), Safety.SAFE, "Use `isinstance`")
     if not isinstance(value, (ast.Name, ast.Attribute)):
         return "the object would be evaluated twice"
     text = _test(ctx.text(value), asked, use, ctx)
@@ -78,10 +81,6 @@ def _fix(use: Use, ctx: Context) -> Fix | str:
 
 def _test(value: str, asked: ast.expr, use: Use, ctx: Context) -> str | None:
     """The condition that says in plain Python that ``value`` is an ``asked``."""
-    if _is_class(asked, use, ctx) or (
-        isinstance(asked, ast.Tuple) and all(_is_class(t, use, ctx) for t in asked.elts)
-    ):
-        return f"isinstance({value}, {ctx.text(asked)})"
     if not isinstance(asked, ast.Subscript):
         return None
     parts = asked.slice.elts if isinstance(asked.slice, ast.Tuple) else [asked.slice]
@@ -104,6 +103,13 @@ def _generic(node: ast.expr, use: Use, ctx: Context) -> str | None:
         return node.id
     known = ctx.is_named(node, use, "typing.List", "typing.Dict", "typing.Optional")
     return (leaf(node) or "").lower() if known else None
+
+
+def _is_plain(asked: ast.expr, use: Use, ctx: Context) -> bool:
+    """Whether `isinstance` takes the type as it is: a class, or a tuple of classes."""
+    return all(
+        _is_class(part, use, ctx) for part in (asked.elts if isinstance(asked, ast.Tuple) else [asked])
+    )
 
 
 def _is_class(node: ast.expr, use: Use, ctx: Context) -> bool:

@@ -48,6 +48,11 @@ _MAKERS = tuple(
     for name in ("script", "trace", "trace_module", "freeze", "load", "optimize_for_inference")
 )
 _NEW_DEFAULT = (2, 9)
+_NEW_ONLY = {
+    *("dynamic_shapes", "custom_translation_table", "report", "optimize", "verify", "profile"),
+    *("dump_exported_program", "artifacts_dir", "fallback", "external_data"),
+}
+"""Arguments that only the exporter based on `torch.export` reads."""
 
 rule = Rule(
     code="TS161",
@@ -89,13 +94,21 @@ def _exported(use: Use, call: ast.Call, ctx: Context) -> Iterator[Finding]:
             severity=Severity.ERROR if new else None,
             fix=lambda: _fix(model, dynamo, use, ctx),
         )
-    elif dynamo is None and ctx.options.minimum < _NEW_DEFAULT:
+    elif dynamo is None and ctx.options.minimum < _NEW_DEFAULT and not _is_new(call, model, use, ctx):
         yield ctx.finding(
             use,
             "`{symbol}` without `dynamo=` is the TorchScript exporter up to torch 2.8 and another one from 2.9; say "
             "which one is meant",
             severity=Severity.INFO,
         )
+
+
+def _is_new(call: ast.Call, model: ast.expr | None, use: Use, ctx: Context) -> bool:
+    """Whether a call without ``dynamo=`` is meant for the new exporter: the old one must be told a file."""
+    keywords = {keyword.arg for keyword in call.keywords}
+    has_file = len(call.args) > 2 or "f" in keywords or any(isinstance(a, ast.Starred) for a in call.args)
+    exported = model is not None and ctx.is_named(model, use, "torch.export.export()", "torch.export.load()")
+    return exported or not has_file or not _NEW_ONLY.isdisjoint(keywords)
 
 
 def _fix(model: ast.expr, dynamo: ast.expr | None, use: Use, ctx: Context) -> Fix | str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torchmigrate.context import Context
     from torchmigrate.uses import Use
 
-    from .exporting import Chain
+    from .chain import Chain
 
 _SUFFIX = re.compile(r"\.(?:pt|pth)(?=(['\"]{1,3})\Z)")
 
@@ -72,7 +72,9 @@ def _of_variable(name: ast.Name, use: Use, ctx: Context) -> ast.expr | None:
     if owner is not use.place.scope or value is None:
         return None
     reaching = ctx.uses.flow.reaching(name.id, owner)
-    calls = [ctx.uses.flow.parents[read] for read in reaching.reads]
+    parents = ctx.uses.flow.parents
+    around = [parents[read] for read in reaching.reads]
+    calls = [parents[node] if isinstance(node, ast.keyword) else node for node in around]
     if reaching.captured or len(reaching.bindings) != 1:
         return None
     known = {"save", "load"}

@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING
 from torchmigrate.findings import Finding
 from torchmigrate.rule import Rule, Safety
 
+from .chain import MAKERS
 from .exporting import ASKS, fix_of
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
     from torchmigrate.uses import Use
 
-MAKERS = ("script", "trace", "trace_module", "freeze", "optimize_for_inference", "load")
-"""The functions of torch.jit whose result is a ScriptModule."""
 
 rule = Rule(
     code="TS113",

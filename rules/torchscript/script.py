@@ -23,7 +23,9 @@ A module is exported with example inputs if it is saved or deployed, and compile
 Fix safety: unsafe.
 - A model that calls a compiled function can no longer be given to `torch.jit.trace`, to `torch.fx.symbolic_trace`, or to
   `torch.onnx.export(..., dynamo=False)`: they raise RuntimeError. Where the project does one of these, the fix removes
-  the decorator instead. A library whose users may do so should set `script-replacement = "eager"`.
+  the decorator instead. A function with loops or branches that depend on values, which a trace would freeze (with a
+  TracerWarning), then has no fix unless `script-replacement = "eager"` asks for it. A library whose users may trace
+  should set that too.
 - The first call compiles (seconds; a C++ compiler or Triton is needed), and again for new sizes; a small function can be
   slower than without.
 - Results may differ in the last bits; random numbers (dropout, rand) differ for the same seed.
@@ -48,9 +50,9 @@ from torchmigrate.blocks import Blocks
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.rule import Kind, Rule, Safety
 
-from . import authoring, exporting, fallbacks
+from . import authoring, controlflow, exporting, fallbacks
 from .authoring import is_traced, traces
-from .values import kind_of
+from .values import binding_of, kind_of
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -69,20 +71,38 @@ rule = Rule(
     asks=(*exporting.ASKS, *authoring.TRACES_ASKS),
 )
 
+_TRACED = "the project traces (`torch.jit.trace`, `symbolic_trace` or the ONNX exporter): a trace refuses compiled functions"
+_KEPT = (
+    "a trace keeps the function's loops and branches only while it is scripted; "
+    '`script-replacement = "eager"` makes it a plain function all the same'
+)
 _SCRIPT_FUNCTION_ONLY = frozenset(
-    "graph inlined_graph code code_with_constants save save_to_buffer graph_for schema name qualified_name".split()
+    [
+        "graph",
+        "inlined_graph",
+        "code",
+        "code_with_constants",
+        "save",
+        "save_to_buffer",
+        "graph_for",
+        "schema",
+        "name",
+        "qualified_name",
+    ]
 )
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.kind in (Kind.DECORATOR, Kind.CALL, Kind.REFERENCE):
-        yield ctx.finding(use, fix=lambda: _fix(use, ctx))
+        yield ctx.finding(use, fix=lambda: _fix(use, ctx), hint=_TRACED if traces(ctx) else None)
     else:
         yield ctx.finding(use)
 
 
 def _fix(use: Use, ctx: Context) -> Fix | str:
+    if ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
+        return "the project replaces `torch.jit.script` somewhere, which would no longer reach this code"
     dead = fallbacks.dead_arm(use, ctx)
     if dead is not None:
         return dead
@@ -99,13 +119,15 @@ def _fix(use: Use, ctx: Context) -> Fix | str:
     return _called(use, use.call, function, kind, ctx)
 
 
-def _undecorated(use: Use, definition: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, ctx: Context) -> Fix | str:
+def _undecorated(
+    use: Use, definition: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, ctx: Context
+) -> Fix | str:
     if isinstance(definition, ast.ClassDef):
         return _removed(use, definition, ctx, "Remove the decorator: a class has nothing to compile")
     if attribute := _script_only(definition.name, ctx):
         return f"`{definition.name}.{attribute}` exists only while it is scripted"
-    if is_traced(ctx):
-        return "a trace calls code of this file, and keeps the function's loops and branches only while it is scripted"
+    if _is_kept(definition, ctx):
+        return _KEPT
     if eager := _eager(ctx):
         return _removed(use, definition, ctx, eager)
     spelling = ctx.imports.spell("torch.compile", use)
@@ -116,15 +138,20 @@ def _undecorated(use: Use, definition: ast.FunctionDef | ast.AsyncFunctionDef | 
 
 def _removed(use: Use, definition: decorators.Definition, ctx: Context, title: str) -> Fix | str:
     edit = decorators.removed(ctx.source, definition, use.node) if isinstance(use.node, ast.expr) else None
-    return Fix((edit,), Safety.UNSAFE, title) if edit is not None else "the decorator shares its line with other code"
+    return (
+        Fix((edit,), Safety.UNSAFE, title)
+        if edit is not None
+        else "the decorator shares its line with other code"
+    )
 
 
 def _called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context) -> Fix | str:
     """``g = torch.jit.script(f)``."""
     if len(calls.arguments(call)) != 1:
         return "what its further arguments do has no counterpart"
-    if is_traced(ctx):
-        return "a trace calls code of this file, and keeps the function's loops and branches only while it is scripted"
+    found = binding_of(function, use.place.scope, ctx) if isinstance(function, ast.Name) else None
+    if _is_kept(found, ctx):
+        return _KEPT
     target = use.place.statement
     name = target.targets[0] if isinstance(target, ast.Assign) and target.value is call else None
     if isinstance(name, ast.Name) and (attribute := _script_only(name.id, ctx)):
@@ -152,7 +179,12 @@ def _called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Contex
 def _reference(use: Use, ctx: Context) -> Fix | str:
     """``compiler = torch.jit.script``, ``partial(torch.jit.script)``, a default value."""
     parent = use.parents[-1]
-    if isinstance(parent, ast.Call) and parent.args and isinstance(use.node, ast.expr) and use.node in parent.args[1:]:
+    if (
+        isinstance(parent, ast.Call)
+        and parent.args
+        and isinstance(use.node, ast.expr)
+        and use.node in parent.args[1:]
+    ):
         return "it is one of the arguments of a call that may do anything with it"
     if _eager(ctx):
         return "there is nothing to put in its place where functions are to stay eager"
@@ -162,12 +194,20 @@ def _reference(use: Use, ctx: Context) -> Fix | str:
     return Fix((ctx.replace(use.node, spelling.text), *spelling.edits), Safety.UNSAFE, "Use `torch.compile`")
 
 
+def _is_kept(function: ast.AST | None, ctx: Context) -> bool:
+    """Whether the function has control flow, and may be called from a trace, which would freeze it."""
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    traced = is_traced(ctx) or (ctx.options.script_replacement != "eager" and traces(ctx))
+    return traced and controlflow.depends_on_values(function)
+
+
 def _eager(ctx: Context) -> str | None:
     """Why functions are to stay eager, as the title of the fix; None where they are to be compiled."""
     if ctx.options.script_replacement == "eager":
         return "Use the function as it is"
-    if traces(ctx):
-        return "Use the function as it is: the project traces, and a trace refuses compiled functions"
+    if traces(ctx) or is_traced(ctx):
+        return "Use the function as it is: a trace refuses compiled functions"
     return None
 
 
@@ -178,8 +218,6 @@ def _renamed(keyword: ast.keyword, ctx: Context) -> Edit:
 
 def _script_only(name: str, ctx: Context) -> str | None:
     """The attribute of a ScriptFunction that the file reads from the function ``name``, if it does."""
-    for node in ctx.uses.flow.parents:
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
-            if node.attr in _SCRIPT_FUNCTION_ONLY:
-                return node.attr
-    return None
+    attributes = (node for node in ctx.uses.flow.parents if isinstance(node, ast.Attribute))
+    read = (a.attr for a in attributes if isinstance(a.value, ast.Name) and a.value.id == name)
+    return next((attribute for attribute in read if attribute in _SCRIPT_FUNCTION_ONLY), None)

@@ -21,7 +21,19 @@ if TYPE_CHECKING:
     from torchmigrate.uses import Use
 
 ASKS = (*BASES, *METHODS)
-_SCRIPT_ONLY = frozenset("define save save_to_buffer graph inlined_graph code code_with_constants graph_for copy".split())
+_SCRIPT_ONLY = frozenset(
+    [
+        "define",
+        "save",
+        "save_to_buffer",
+        "graph",
+        "inlined_graph",
+        "code",
+        "code_with_constants",
+        "graph_for",
+        "copy",
+    ]
+)
 
 
 def fix_of(use: Use, ctx: Context) -> Fix | str:
@@ -55,7 +67,10 @@ def _rebased(use: Use, ctx: Context) -> list[Edit] | str:
         return "the name may stand for something else here"
     if attribute := next(_script_only(definition, ctx), None):
         return f"`.{attribute}` exists only on a TorchScript module"
-    if any(ctx.is_named(base, use, "torch.nn.Module", "torch.nn.modules.module.Module") for base in definition.bases):
+    if any(
+        ctx.is_named(base, use, "torch.nn.Module", "torch.nn.modules.module.Module")
+        for base in definition.bases
+    ):
         return "the class derives from `torch.nn.Module` as well"
     spelling = ctx.imports.spell("torch.nn.Module", use)
     if spelling is None:
@@ -74,5 +89,9 @@ def _script_only(definition: ast.ClassDef, ctx: Context) -> Iterator[str]:
             yield node.attr
         if isinstance(owner, ast.Name):
             owner = next((d for s in ctx.uses.scopes.all if (d := ctx.uses.flow.definition(owner, s))), None)
-        if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == definition.name:
+        if (
+            isinstance(owner, ast.Call)
+            and isinstance(owner.func, ast.Name)
+            and owner.func.id == definition.name
+        ):
             yield node.attr

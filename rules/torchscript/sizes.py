@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING
 
 from torchmigrate import calls
 
+from .chain import Withheld
 from .values import binding_of, shape_of
 
 if TYPE_CHECKING:
-    from .exporting import Chain
+    from .chain import Chain
+    from .rewriting import Rewriting
 
 
-def dynamic_shapes(chain: Chain, inputs: ast.expr | None) -> str | None:
+def dynamic_shapes(rewriting: Rewriting, inputs: ast.expr | None) -> str | None:
     """The argument ``dynamic_shapes=…`` for the sizes that the calls of the result show to vary, or None.
 
     Raises Withheld where the export could not have them.
     """
-    from .exporting import Withheld
-
+    chain = rewriting.chain
     examples = _several(inputs, chain)
-    others = [call.args for place in chain.modules if (call := _call(chain, place)) is not None]
+    others = [call.args for call in chain.called_with()]
     checks = calls.argument(chain.call, None, "check_inputs")
     if isinstance(checks, (ast.List, ast.Tuple)):
         others += [_several(element, chain) for element in checks.elts]
@@ -34,15 +35,19 @@ def dynamic_shapes(chain: Chain, inputs: ast.expr | None) -> str | None:
                 continue
             given = shape_of(arguments[index], chain.use, chain.ctx)
             if given is not None and len(given) == len(sizes):
-                varying |= {d for d, (a, b) in enumerate(zip(sizes, given, strict=True)) if _differ(a, b, chain)}
+                varying |= {
+                    d for d, (a, b) in enumerate(zip(sizes, given, strict=True)) if _differ(a, b, chain)
+                }
         if any(_number(sizes[d], chain) == 1 for d in varying if sizes is not None):
-            raise Withheld("other sizes are used here, and an example of size 1 would fix it; give it at least 2")
+            raise Withheld(
+                "other sizes are used here, and an example of size 1 would fix it; give it at least 2"
+            )
         entries.append(sorted(varying))
     if not any(entries):
         return None
     if chain.ctx.options.minimum < (2, 6):
         raise Withheld("several sizes are used here, and `torch.export.Dim.DYNAMIC` needs torch 2.6")
-    dim = chain._spell("torch.export.Dim")
+    dim = rewriting.spell("torch.export.Dim")
     text = ", ".join(
         "{" + ", ".join(f"{d}: {dim}.DYNAMIC" for d in dims) + "}" if dims else "None" for dims in entries
     )
@@ -63,11 +68,6 @@ def _several(inputs: ast.expr | None, chain: Chain) -> list[ast.expr]:
 
 def _is_shown(call: ast.Call, chain: Chain) -> bool:
     return any(call.func is place for place in chain.modules)
-
-
-def _call(chain: Chain, place: ast.expr) -> ast.Call | None:
-    parent = chain.flow.parents[place]
-    return parent if isinstance(parent, ast.Call) and parent.func is place else None
 
 
 def _number(size: ast.expr, chain: Chain) -> int | None:

@@ -55,7 +55,9 @@ rule = Rule(
     asks=ASKS,
 )
 
+_HINT = "run the export once: what it refuses, it names with its line; `torchmigrate explain TS102` lists ways out"
+
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: fix_of(use, ctx))
+    yield ctx.finding(use, fix=lambda: fix_of(use, ctx), hint=_HINT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate.names import leaf
@@ -15,10 +16,37 @@ if TYPE_CHECKING:
 
 _FUNCTION_NAMES = frozenset({"f", "fn", "func", "function", "fun", "callable"})
 _TENSOR_METHODS = frozenset(
-    """to cuda cpu float half double int long bfloat16 unsqueeze squeeze clone detach contiguous view reshape permute
-    transpose requires_grad_ expand repeat type_as normal_ uniform_ zero_""".split()
+    [
+        "to",
+        "cuda",
+        "cpu",
+        "float",
+        "half",
+        "double",
+        "int",
+        "long",
+        "bfloat16",
+        "unsqueeze",
+        "squeeze",
+        "clone",
+        "detach",
+        "contiguous",
+        "view",
+        "reshape",
+        "permute",
+        "transpose",
+        "requires_grad_",
+        "expand",
+        "repeat",
+        "type_as",
+        "normal_",
+        "uniform_",
+        "zero_",
+    ]
 )
-_FACTORIES = frozenset("randn rand zeros ones empty full tensor randint arange linspace eye".split())
+_FACTORIES = frozenset(
+    ["randn", "rand", "zeros", "ones", "empty", "full", "tensor", "randint", "arange", "linspace", "eye"]
+)
 _CLASS_NAME = re.compile(r"_*[A-Z]\w*[a-z]\w*\Z")
 
 
@@ -40,7 +68,7 @@ def binding_of(node: ast.Name, scope: Scope, ctx: Context) -> ast.AST | None:
 
 
 def kind_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | None:
-    """"function", "class", "module", "scripted" or "container"; None where the code does not show it."""
+    """ "function", "class", "module", "scripted" or "container"; None where the code does not show it."""
     if isinstance(node, ast.Lambda):
         return "function"
     if isinstance(node, (ast.List, ast.Dict)):
@@ -61,7 +89,14 @@ def kind_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | Non
         resolved = ctx.resolve(node, use)
         if resolved is not None and resolved.names[0].startswith("torch.jit."):
             return "scripted"
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("eval", "train", "to", "cuda", "cpu", "half"):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in (
+            "eval",
+            "train",
+            "to",
+            "cuda",
+            "cpu",
+            "half",
+        ):
             return kind_of(node.func.value, use, ctx, depth - 1) or "module"
         return "module" if _CLASS_NAME.match(leaf(node.func) or "") else None
     if isinstance(node, ast.Attribute):
@@ -86,13 +121,21 @@ def _annotated(parameter: ast.arg) -> str | None:
 
 
 def inputs_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | None:
-    """"tuple", "list" or "one" (argument) for the example inputs of a trace; None where the code does not show it."""
+    """ "tuple", "list" or "one" (argument) for the example inputs of a trace; None where the code does not show it."""
     if isinstance(node, (ast.Tuple, ast.List)):
         return type(node).__name__.lower()
     if isinstance(node, (ast.Dict, ast.DictComp)):
         return "one"
     if isinstance(node, ast.Name) and depth:
         found = binding_of(node, use.place.scope, ctx)
+        owner = use.place.scope.find(node.id)
+        arguments = (
+            owner.node.args
+            if owner and isinstance(owner.node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            else None
+        )
+        if isinstance(found, ast.arg) and arguments is not None and found is arguments.vararg:
+            return "tuple"
         if isinstance(found, ast.arg) and found.annotation is not None:
             text = ast.unparse(found.annotation).replace("typing.", "").replace("torch.", "")
             return "tuple" if re.match(r"[Tt]uple\b", text) else "one" if text == "Tensor" else None
@@ -116,18 +159,36 @@ def shape_of(node: ast.expr, use: Use, ctx: Context) -> list[ast.expr] | None:
             if not isinstance(found, ast.expr):
                 return None
             node = found
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TENSOR_METHODS:
-            if node.func.attr in ("view", "reshape", "permute", "transpose", "unsqueeze", "squeeze", "expand", "repeat"):
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _TENSOR_METHODS
+        ):
+            if node.func.attr in (
+                "view",
+                "reshape",
+                "permute",
+                "transpose",
+                "unsqueeze",
+                "squeeze",
+                "expand",
+                "repeat",
+            ):
                 return None
             node = node.func.value
         else:
             break
-    if not isinstance(node, ast.Call) or leaf(node.func) not in _FACTORIES - {"tensor", "arange", "linspace", "eye"}:
+    if not isinstance(node, ast.Call) or leaf(node.func) not in _FACTORIES - {
+        "tensor",
+        "arange",
+        "linspace",
+        "eye",
+    }:
         return None
     resolved = ctx.resolve(node.func, use)
     if resolved is None or not resolved.names[0].startswith("torch."):
         return None
-    sizes = node.args
+    sizes: Sequence[ast.expr] = node.args
     if leaf(node.func) == "randint":
         sizes = [argument for argument in node.args if isinstance(argument, (ast.Tuple, ast.List))][:1]
     if sizes and isinstance(sizes[0], (ast.Tuple, ast.List)):

@@ -24,8 +24,9 @@ from typing import Any, Literal
 
 import torch
 import torch.distributed
-from communicator import Channels, Communicators, Operation, Transfer, Wait
 from torch.testing._internal.distributed.multi_threaded_pg import WorldData as _WorldData
+
+from .communicator import Channels, Communicators, Operation, Transfer, Wait
 
 # The bench lives on what torch keeps private, and its stubs leave out.
 dist: Any = torch.distributed

@@ -16,7 +16,10 @@ WATCH = Watch(symbol for rule in SCRIPT for symbol in rule.symbols)
 def test_no_symbol_belongs_to_two_rules() -> None:
     owners = Counter(symbol for rule in SCRIPT for symbol in rule.symbols)
     # As a base class, `ScriptModule` makes a module; everywhere else it is a type.
-    assert {symbol for symbol, number in owners.items() if number > 1} == {"torch.jit.ScriptModule", "torch.jit._script.ScriptModule"}
+    assert {symbol for symbol, number in owners.items() if number > 1} == {
+        "torch.jit.ScriptModule",
+        "torch.jit._script.ScriptModule",
+    }
 
 
 def test_every_name_of_torch_jit_belongs_to_a_rule() -> None:

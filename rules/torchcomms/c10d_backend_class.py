@@ -1,0 +1,77 @@
+"""Code that knows the class `ProcessGroupNCCL`: torch 2.15 puts another class behind `nccl`.
+
+Why: in torch 2.15 the backend `nccl` is `ProcessGroupNCCL2`, which runs on torchcomms and is no subclass of
+`ProcessGroupNCCL`. So `isinstance(backend, ProcessGroupNCCL)` is False for the backend of an ordinary group, and the
+code for NCCL behind it is silently skipped. `ProcessGroupNCCL(store, rank, size, options)` still makes the old class,
+next to the groups that run on the new one. `ProcessGroupNCCL.Options` is unchanged: both classes take it.
+
+What to do: ask for the name, which both have:
+
+    if isinstance(group._get_backend(device), dist.ProcessGroupNCCL):
+    →
+    if "nccl" in dist.get_backend(group):
+
+and make groups with `dist.new_group` instead of the constructor. A class that derives from `ProcessGroupNCCL` stays on
+the old engine.
+
+How to see it: `type(group._get_backend(torch.device("cuda")))`.
+
+How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is made, or the backend
+`nccl-legacy` (torch 2.14 and newer).
+
+Source: https://github.com/pytorch/pytorch/pull/192281; torch 2.15.0 wheel: torch/distributed/distributed_c10d.py
+(`_register_builtin_nccl_backend`), torch/_C/_distributed_c10d.pyi (`class ProcessGroupNCCL2(Backend)`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding
+from torchmigrate.rule import Kind, Rule, Severity
+
+from .groups import c10d
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
+
+rule = Rule(
+    code="TC407",
+    symbols=(*c10d("ProcessGroupNCCL"), "torch._C._distributed_c10d.ProcessGroupNCCL"),
+    since=(2, 14),
+    breaks=(2, 15),
+    kinds=frozenset({Kind.CALL, Kind.ISINSTANCE, Kind.BASE, Kind.REFERENCE}),
+)
+
+_ASKED = (
+    "the backend of an `nccl` group is a `ProcessGroupNCCL2` in torch 2.15, so this is False for it; ask "
+    '`"nccl" in dist.get_backend(group)`'
+)
+_MADE = {
+    Kind.CALL: "this makes a group of the old class, while torch 2.15 runs `nccl` on `ProcessGroupNCCL2`; use "
+    "`dist.new_group`",
+    Kind.BASE: "this class stays on `ProcessGroupNCCL`, while torch 2.15 runs `nccl` on `ProcessGroupNCCL2`",
+}
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    if ctx.options.target < (2, 15):
+        return
+    if use.kind is Kind.ISINSTANCE or (use.kind is Kind.REFERENCE and _compares_types(use.parents[-1])):
+        yield ctx.finding(use, _ASKED)
+    elif use.kind in _MADE:
+        yield ctx.finding(use, _MADE[use.kind], severity=Severity.WARNING)
+
+
+def _compares_types(parent: ast.AST) -> bool:
+    """Whether this is ``type(x) is …`` or ``type(x) == …``."""
+    if not isinstance(parent, ast.Compare):
+        return False
+    sides = [parent.left, *parent.comparators]
+    return any(
+        isinstance(s, ast.Call) and isinstance(s.func, ast.Name) and s.func.id == "type" for s in sides
+    )

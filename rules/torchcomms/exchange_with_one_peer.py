@@ -1,0 +1,66 @@
+"""Two ranks that both send first: it works only while NCCL buffers the messages.
+
+Why: both directions between two ranks use one communicator, in every version of torch: before 2.15 that of the pair,
+since 2.15 that of the group. Its operations run in order, so where both ranks issue their send first (or both their
+receive), each waits for the other. That such code ran is due to NCCL's buffers, which take small messages before
+anybody receives them; it hangs when the tensors grow. This is not new in torch 2.15, and the upgrade is a good time
+to mend it.
+
+    requests = [dist.isend(outgoing, peer), dist.irecv(incoming, peer)]
+    →
+    requests = dist.batch_isend_irecv([
+        dist.P2POp(dist.isend, outgoing, peer),
+        dist.P2POp(dist.irecv, incoming, peer),
+    ])
+
+How it is found, fix safety: see TC404.
+
+What to do where there is no fix: order the two sides (`if rank < peer:` send first, else receive first), or use one
+group for each direction.
+
+How to see it: make the tensors large (more than 64 MiB on an H100) and watch it hang.
+
+How to go back: nothing to go back to; `TORCH_DIST_USE_NCCL2=0` and `nccl-legacy` hang in the same way.
+
+Source: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/p2p.html,
+https://github.com/meta-pytorch/torchrec/pull/4472; torch 2.15.0 wheel: torch/include/torch/csrc/distributed/c10d
+(LazyBackend.hpp: "each P2P peer pair owned its own 2-rank comm (and therefore its own stream)").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding
+from torchmigrate.rule import Kind, Rule, Safety, Severity
+
+from . import groups
+from .groups import INIT, NEW_GROUP
+from .requests import POSTING, Trouble, trap_at
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
+
+rule = Rule(
+    code="TC406",
+    symbols=POSTING,
+    since=(2, 0),
+    safety=Safety.UNSAFE,
+    kinds=frozenset({Kind.CALL}),
+    asks=(*INIT, *NEW_GROUP),
+)
+rule.note(groups.note)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    trap = trap_at(use, ctx, Trouble.PAIR)
+    if trap is not None:
+        yield ctx.finding(
+            use,
+            f"two ranks wait for each other in the first of the operations at {trap.lines}, with every torch, unless "
+            "NCCL buffers the message; issue them as one `batch_isend_irecv`",
+            severity=Severity.WARNING,
+        )

@@ -1,0 +1,224 @@
+"""`init_process_group` without `device_id`: torch 2.15 picks the GPU by itself.
+
+Why: in torch 2.15 the backend `nccl` binds the default group to a device when it is made. Without `device_id` that is
+GPU `LOCAL_RANK` modulo the number of GPUs, or the global rank modulo that number where `LOCAL_RANK` is not set. Under
+torchrun this is the right one, and nothing changes; where another launcher or another numbering is used, it may be
+the GPU of another rank. torch plans to require the device for every group.
+
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl")
+    →
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl", device_id=torch.device("cuda", local_rank))
+
+What to do: nothing where LOCAL_RANK numbers the GPUs; else give the device.
+
+Fix safety: unsafe, and offered where the project needs torch 2.8 or newer (2.3 has no `device_id`, 2.6 and 2.7.0 may
+hang with it). Before 2.15, `device_id` also puts single sends and receives on the group's one communicator, and
+makes `new_group` wait for every rank; so there is no fix where the project sends and receives outside of batches, or
+makes a group on some ranks only. With no backend at all, `device_id` would leave the group without one for the CPU:
+name the backends first.
+
+How to see it: `torch.cuda.current_device()` beside `dist.distributed_c10d._get_default_group().bound_device_id`.
+
+How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is made, or
+`init_process_group("nccl-legacy")` (torch 2.14 and newer): the old backend takes the device of the first tensor.
+
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/192281,
+https://github.com/pytorch/pytorch/issues/153960; torch 2.2.2 to 2.15.0 wheels: torch/distributed/distributed_c10d.py
+(`_nccl2_device`, `init_process_group`, `_new_process_group_helper`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.names import leaf, string
+from torchmigrate.rule import Kind, Rule, Safety
+
+from . import groups
+from .group_made_by_some_ranks import is_split, reached_by_some
+from .groups import GLOO_GROUP, INIT, NEW_GROUP, UNDEFINED, argument, backends, is_nccl
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
+
+CONDITIONAL_GROUP = "new_group: by some ranks"
+
+rule = Rule(
+    code="TC401",
+    symbols=INIT,
+    since=(2, 3),
+    safety=Safety.UNSAFE,
+    kinds=frozenset({Kind.CALL}),
+    asks=(*INIT, *NEW_GROUP),
+)
+
+
+@rule.note
+def note(use: Use, ctx: Context) -> Iterator[str]:
+    """What stands against eager initialization."""
+    yield from groups.note(use, ctx)
+    if use.symbol in NEW_GROUP and is_split(use, ctx) and reached_by_some(use, ctx):
+        yield CONDITIONAL_GROUP
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    call = use.call
+    if call is None or ctx.options.target < (2, 15) or _has_device(use, call) or _is_retry(use):
+        return
+    options = _options(use, call)
+    if options is None:
+        return
+    given = argument(call, 0, "backend") or options.get("backend")
+    found = backends(given, use, ctx)
+    if found is not None and not any(map(is_nccl, found)):
+        return
+    condition = "" if found is not None and all(map(is_nccl, found)) else "with nccl and "
+    message = f"{condition}without `device_id`, torch 2.15 takes GPU LOCAL_RANK (else the rank) modulo the GPU count"
+    yield ctx.finding(use, message, fix=lambda: _fix(use, call, found, ctx))
+
+
+def _has_device(use: Use, call: ast.Call) -> bool:
+    given = argument(call, 8, "device_id")
+    return given is not None and not (isinstance(given, ast.Constant) and given.value is None)
+
+
+def _is_retry(use: Use) -> bool:
+    """Whether another call, in the same ``try``, gives the device: this one is for versions that do not know it."""
+    tries = [around for around in use.place.ancestors() if isinstance(around, ast.Try)]
+    calls = [node for around in tries for node in ast.walk(around) if isinstance(node, ast.keyword)]
+    return any(keyword.arg == "device_id" for keyword in calls)
+
+
+def _options(use: Use, call: ast.Call) -> dict[str, ast.expr] | None:
+    """What ``**options`` holds, where it is a dictionary of this function without a device; None if unknown."""
+    hidden = [given.value for given in call.keywords if given.arg is None]
+    if not hidden:
+        return {}
+    if len(hidden) > 1 or not isinstance(hidden[0], ast.Name):
+        return None
+    owner = use.place.scope.find(hidden[0].id)
+    bindings = owner.bindings[hidden[0].id] if owner else []
+    value = bindings[0].value if len(bindings) == 1 else None
+    if owner is None or value is None or "device_id" in _words(owner.node):
+        return None
+    if isinstance(value, ast.Dict) and all(key is not None and string(key) for key in value.keys):
+        return {string(k) or "": v for k, v in zip(value.keys, value.values, strict=True) if k is not None}
+    if isinstance(value, ast.Call) and leaf(value.func) == "dict" and not value.args:
+        return {given.arg or "": given.value for given in value.keywords}
+    return None
+
+
+def _words(node: ast.AST) -> set[str]:
+    """The strings, and names of keyword arguments, of a function."""
+    found = set()
+    for part in ast.walk(node):
+        found.add((part.arg or "") if isinstance(part, ast.keyword) else string(part) or "")
+    return found
+
+
+def _fix(use: Use, call: ast.Call, found: frozenset[str] | None, ctx: Context) -> Fix | str:
+    if found is None or not all(map(is_nccl, found)):
+        return "the backend may be another one, which takes no device"
+    if UNDEFINED in found:
+        return "with a device and no backend, the group has none for the CPU; name the backends"
+    if any(given.arg in (None, "device_id") for given in call.keywords) or _starred(call):
+        return "the arguments are not all written here"
+    if ctx.options.minimum < (2, 8):
+        return (
+            "torch 2.6 and 2.7.0 may hang with `device_id`; the fix needs a project that requires torch 2.8"
+        )
+    if ctx.project.uses(CONDITIONAL_GROUP):
+        return "the project makes a group on some ranks only, and with a bound device every rank must make it (TC402)"
+    if ctx.options.minimum < (2, 15) and ctx.project.uses(GLOO_GROUP):
+        return "before torch 2.15, a new gloo group cannot be made beside a bound device"
+    device = _device(use, ctx)
+    if device is None:
+        return (
+            "this function sets no device that could be given; where LOCAL_RANK is set, "
+            '`device_id=torch.device("cuda", dist.get_node_local_rank())` is what torch 2.15 does'
+        )
+    edit = _insertion(call, f"device_id={device}", ctx)
+    return (
+        Fix((edit,), Safety.UNSAFE, f"Give `device_id={device}`") if edit else "the call cannot be extended"
+    )
+
+
+def _starred(call: ast.Call) -> bool:
+    return any(isinstance(given, ast.Starred) for given in call.args)
+
+
+_SETTERS = ("torch.cuda.set_device", "torch.accelerator.set_device_index", "torch.accelerator.set_device_idx")
+_PURE = frozenset({"int", "device", "device_count", "get", "getenv", "environ"})
+
+
+def _device(use: Use, ctx: Context) -> str | None:
+    """The device that the same function sets, as an argument of the call (an index is one since torch 2.8)."""
+    body = use.place.scope.node
+    for node in ast.walk(body):
+        if isinstance(node, ast.Call) and node.args and ctx.is_named(node.func, use, *_SETTERS):
+            return _as_device(node.args[0], use, ctx)
+    return None
+
+
+def _as_device(node: ast.expr, use: Use, ctx: Context) -> str | None:
+    if not all(_is_known(part, use) for part in ast.walk(node)):
+        return None
+    spelled = ctx.imports.spell("torch.device", use)
+    if spelled is None or spelled.edits:
+        return None
+    text = ctx.text(node)
+    value: ast.expr | None = node
+    if isinstance(node, ast.Name):
+        owner = use.place.scope.find(node.id)
+        value = owner.bindings[node.id][0].value if owner else None
+    if isinstance(value, (ast.JoinedStr, ast.Constant)) and not isinstance(getattr(value, "value", ""), int):
+        return f"{spelled.text}({text})" if re.search(r":", ctx.text(value)) else None
+    if isinstance(value, ast.Call) and leaf(value.func) == "device":
+        indexed = len(value.args) == 2 or (value.args and ":" in ctx.text(value.args[0]))
+        return text if indexed else None
+    if isinstance(node, (ast.Name, ast.Attribute)) and not re.search(r"rank|gpu|index|idx", leaf(node) or ""):
+        return None
+    return f'{spelled.text}("cuda", {text})'
+
+
+def _is_known(part: ast.AST, use: Use) -> bool:
+    """Whether a part of an expression has the same value before and after the use."""
+    if isinstance(part, ast.Call):
+        return leaf(part.func) in _PURE
+    if isinstance(part, ast.Name):
+        owner = use.place.scope.find(part.id)
+        bindings = owner.bindings[part.id] if owner else []
+        return owner is None or (len(bindings) == 1 and _before(bindings[0].node, use))
+    if isinstance(part, ast.Attribute):
+        stores = (node for node in ast.walk(use.place.scope.node) if isinstance(node, ast.Attribute))
+        return not any(
+            node.attr == part.attr and isinstance(node.ctx, ast.Store) and not _before(node, use)
+            for node in stores
+        )
+    return not isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr))
+
+
+def _before(node: ast.AST, use: Use) -> bool:
+    return getattr(node, "lineno", 0) < use.node.lineno
+
+
+def _insertion(call: ast.Call, text: str, ctx: Context) -> Edit | None:
+    """The edit that adds a last argument, on a line of its own where the others have one."""
+    end = ctx.source.span(call).end - 1
+    given = [*call.args, *call.keywords]
+    if not given:
+        return Edit(end, end, text)
+    last = max(map(ctx.source.span, given))
+    if not re.fullmatch(rb"\s*,?\s*", ctx.source.text[last.end : end]):
+        return None
+    line = ctx.source.text.rfind(b"\n", 0, last.start) + 1
+    indent = ctx.source.text[line : last.start].decode()
+    return Edit(last.end, last.end, f", {text}" if indent.strip() else f",\n{indent}{text}")

@@ -1,0 +1,80 @@
+"""Sends and receives that must overlap: on torch 2.15's one communicator per group they wait for each other.
+
+Why: in torch 2.15 a group of the backend `nccl` is one communicator, and its operations run in the order in which they
+are issued. Before, every pair of ranks had a communicator of its own for single operations, so that a send to one
+neighbour and a receive from the other overlapped. Where every rank of a ring, or of another cycle, issues its send
+first, each now waits for a receive that stands behind the next rank's send. A `batch_isend_irecv` is one operation,
+within which order does not matter.
+
+    send = dist.isend(outgoing, (rank + 1) % size)
+    receive = dist.irecv(incoming, (rank - 1) % size)
+    send.wait()
+    receive.wait()
+    →
+    operations = [
+        dist.P2POp(dist.isend, outgoing, (rank + 1) % size),
+        dist.P2POp(dist.irecv, incoming, (rank - 1) % size),
+    ]
+    for request in dist.batch_isend_irecv(operations):
+        request.wait()
+
+How it is found: the file's functions are run for four ranks, with ranks, peers and requests as values. Code whose
+peers or conditions are not understood is left alone, and so are ordered exchanges (even ranks send first),
+operations on separate groups, and functions whose other side is in another function.
+
+Fix safety: unsafe. It is made only where the rewritten function completes under both schemes, where nothing between
+the operations reads or writes what they transfer, and where the requests are only waited for together: a batch may
+return one request for all. If the batch is the first call on a group, all of its ranks must take part.
+
+What to do where there is no fix: a second group for the other direction, or a group that keeps a communicator for
+each pair, made on every rank: `pairs = dist.new_group(ranks, backend="nccl-lazy")` (torch 2.14 and newer).
+
+How to see it: the first exchange of large tensors hangs. Small ones may pass through NCCL's buffers, so that a small
+test proves nothing. `TORCH_FR_BUFFER_SIZE=2000` records which operation every rank waits in.
+
+How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is made, or
+`init_process_group("nccl-legacy")` (torch 2.14 and newer), both without `device_id`, which had the same effect before.
+
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/192281,
+https://github.com/pytorch/pytorch/pull/189362,
+https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/p2p.html; torch 2.15.0 wheel:
+torch/distributed/distributed_c10d.py (`batch_isend_irecv`), torch/include/torch/csrc/distributed/c10d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding
+from torchmigrate.rule import Kind, Rule, Safety
+
+from . import groups
+from .groups import INIT, NEW_GROUP
+from .requests import POSTING, Trouble, trap_at
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
+
+rule = Rule(
+    code="TC404",
+    symbols=POSTING,
+    since=(2, 0),
+    breaks=(2, 15),
+    safety=Safety.UNSAFE,
+    kinds=frozenset({Kind.CALL}),
+    asks=(*INIT, *NEW_GROUP),
+)
+rule.note(groups.note)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    trap = trap_at(use, ctx, Trouble.OVERLAP)
+    if trap is not None:
+        yield ctx.finding(
+            use,
+            f"torch 2.15 runs a group's operations in order, so every rank waits in the first of those at {trap.lines}; "
+            "issue them as one `batch_isend_irecv`",
+        )

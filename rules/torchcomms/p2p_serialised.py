@@ -1,0 +1,65 @@
+"""Sends and receives in flight together that torch 2.15 runs one after the other.
+
+Why: in torch 2.15 a group of the backend `nccl` is one communicator, and its operations run in the order in which they
+are issued. Before, every pair of ranks had a communicator of its own for single operations, so that those with
+different peers overlapped. Nothing hangs here, but every operation waits for the one before: a scatter by sends, a
+chain of neighbours, a pipeline with both directions in flight.
+
+    requests = [dist.isend(part, peer) for peer, part in parts]
+    →
+    requests = dist.batch_isend_irecv([dist.P2POp(dist.isend, part, peer) for peer, part in parts])
+
+What to do: where both sides are in the same function, batch them there. Batching one side only is right in torch 2.15
+and hangs before, when batches and single operations used different communicators. Where the traffic is spread over a
+schedule, give each direction a group of its own, or make one that keeps a communicator for each pair, on every
+rank: `pairs = dist.new_group(ranks, backend="nccl-lazy")` (torch 2.14 and newer).
+
+How it is found, fix safety: see TC404.
+
+How to see it: a profile shows the transfers one after the other.
+
+How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is made, or
+`init_process_group("nccl-legacy")` (torch 2.14 and newer), both without `device_id`.
+
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/ ("P2P operations issued on the same group/stream will not be
+guaranteed to run concurrently"), https://github.com/pytorch/pytorch/pull/192281,
+https://github.com/pytorch/pytorch/pull/189362.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding
+from torchmigrate.rule import Kind, Rule, Safety
+
+from . import groups
+from .groups import INIT, NEW_GROUP
+from .requests import POSTING, Trouble, trap_at
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
+
+rule = Rule(
+    code="TC405",
+    symbols=POSTING,
+    since=(2, 0),
+    deprecated=(2, 15),
+    safety=Safety.UNSAFE,
+    kinds=frozenset({Kind.CALL}),
+    asks=(*INIT, *NEW_GROUP),
+)
+rule.note(groups.note)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    trap = trap_at(use, ctx, Trouble.SERIALISED) if ctx.options.target >= (2, 15) else None
+    if trap is not None:
+        yield ctx.finding(
+            use,
+            f"torch 2.15 runs the operations at {trap.lines} one after the other, where those with different peers "
+            "overlapped before; issue them as one `batch_isend_irecv`, or on separate groups",
+        )

@@ -1,0 +1,249 @@
+"""The single sends and receives of a file that wait for each other: found by running its functions on a small world."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar
+from weakref import WeakKeyDictionary
+
+from torchmigrate.names import leaf
+
+from .groups import INIT, argument, backends, c10d, is_nccl, may_be_nccl
+from .interpret import SINGLE, Interpreter, NotARing, Raised, Unclear, World
+from .schedule import Channels, Operation, Trace, Wait, is_closed, run
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use, Uses
+
+POSTING = c10d("isend", "irecv")
+"""What a rule on traps watches."""
+SIZES = (4, 2)
+"""World sizes that are tried, until one is accepted. In a ring of two the neighbours are the same rank."""
+MAX_RUNS = 16
+"""Combinations of unknown conditions that are tried for one function."""
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Trouble(enum.IntEnum):
+    """What becomes of single operations, from the least to the worst."""
+
+    SERIALISED = 1
+    """They run one after the other, where each pair of ranks had a communicator of its own before."""
+    PAIR = 2
+    """They wait for each other, on two ranks: in every version."""
+    OVERLAP = 3
+    """They wait for each other, round more than two ranks: in torch 2.15."""
+
+
+@dataclass(frozen=True)
+class Trap:
+    """Operations that wait for each other."""
+
+    trouble: Trouble
+    nodes: frozenset[ast.Call]
+
+    @property
+    def lines(self) -> str:
+        """Where they stand, for a reader: ``lines 12 and 14``."""
+        *most, last = sorted({node.lineno for node in self.nodes})
+        return f"lines {', '.join(map(str, most))} and {last}" if most else f"line {last}"
+
+
+class Requests:
+    """The traps of one file."""
+
+    _known: ClassVar[WeakKeyDictionary[Uses, Requests]] = WeakKeyDictionary()
+
+    def __init__(self, uses: Uses) -> None:
+        self._uses = uses
+        self._names_called: dict[ast.AST, frozenset[str]] = {}
+        self._functions = dict(_functions(uses.source.tree))
+        self._relevant = self._relevant_names()
+        self._covered: set[ast.Call] = set()
+        self._posted: set[ast.Call] = set()
+        """The calls that do not wait."""
+        self._traps: list[Trap] = []
+        for root in self._roots():
+            self._explore(root)
+
+    @classmethod
+    def of(cls, uses: Uses) -> Requests:
+        """The traps of a file; found once."""
+        if uses not in cls._known:
+            cls._known[uses] = cls(uses)
+        return cls._known[uses]
+
+    def at(self, call: ast.Call | None) -> Trap | None:
+        """The trap of which ``call`` is the first `isend` or `irecv`; those of blocking calls alone have none."""
+        for trap in self._traps:
+            posted = [node for node in trap.nodes if node in self._posted]
+            if call is not None and call is min(posted, key=_position, default=None):
+                return trap
+        return None
+
+    def _called(self, node: ast.AST) -> frozenset[str]:
+        """The last identifiers of everything that a piece of code calls."""
+        if node not in self._names_called:
+            calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
+            self._names_called[node] = frozenset(name for call in calls if (name := leaf(call.func)))
+        return self._names_called[node]
+
+    def _relevant_names(self) -> frozenset[str]:
+        """The functions of the file (and classes of such methods) that lead to a single operation."""
+        found: set[str] = set()
+        while True:
+            names = SINGLE | {"batch_isend_irecv"} | found
+            fresh = {
+                name
+                for definition, owner in self._functions.items()
+                if not names.isdisjoint(self._called(definition))
+                for name in (
+                    [definition.name] if definition.name != "__init__" else [owner.name if owner else ""]
+                )
+            } - found
+            if not fresh:
+                return frozenset(found)
+            found |= fresh
+
+    def _roots(self) -> Iterator[Definition | None]:
+        """Where to begin: the module (None), functions that the file does not call itself, then what is left."""
+        if any(
+            not (SINGLE | self._relevant).isdisjoint(self._called(statement))
+            for statement in self._uses.scopes.module.node.body
+            if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        ):
+            yield None
+        relevant = [
+            d for d in self._functions if d.name in self._relevant or not SINGLE.isdisjoint(self._called(d))
+        ]
+        called = {name for definition in relevant for name in self._called(definition) - {definition.name}}
+        yield from (definition for definition in relevant if definition.name not in called)
+        for definition in relevant:
+            own = [node for node in ast.walk(definition) if isinstance(node, ast.Call)]
+            if any(leaf(node.func) in SINGLE and node not in self._covered for node in own):
+                yield definition
+
+    def _explore(self, root: Definition | None) -> None:
+        """Runs one function for every rank, with every combination of conditions that are unknown."""
+        waiting: list[dict[str, bool]] = [{}]
+        runs = 0
+        while waiting and runs < MAX_RUNS:
+            runs += 1
+            given = waiting.pop()
+            choices = dict(given)
+            traces = self._traces(root, choices)
+            for name in list(choices)[len(given) :]:
+                before = list(choices)[: list(choices).index(name)]
+                waiting.append({**{key: choices[key] for key in before}, name: not choices[name]})
+            if traces is not None and is_closed(traces):
+                self._judge(traces)
+
+    def _traces(self, root: Definition | None, choices: dict[str, bool]) -> list[Trace] | None:
+        try:
+            for size in SIZES:
+                with suppress(Raised):
+                    world = World(size, choices)
+                    try:
+                        return [self._trace(root, world, rank) for rank in range(size)]
+                    except NotARing as found:
+                        world = World(size, choices, is_ring=False, end=found.value)
+                        return [self._trace(root, world, rank) for rank in range(size)]
+        except (Unclear, NotARing):
+            pass
+        return None
+
+    def _trace(self, root: Definition | None, world: World, rank: int) -> Trace:
+        interpreter = Interpreter(self._uses, self._relevant, self._called, world, rank)
+        try:
+            if root is None:
+                interpreter.run_module()
+            else:
+                interpreter.run_function(root, self._functions[root])
+        except RecursionError:
+            raise Unclear from None
+        return interpreter.trace
+
+    def _judge(self, traces: Sequence[Trace]) -> None:
+        operations = [step for trace in traces for step in trace if isinstance(step, Operation)]
+        self._covered.update(operation.node for operation in operations)
+        waited = {step.operation for trace in traces for step in _at_once(trace)}
+        self._posted |= _singles(operation for operation in operations if operation not in waited)
+        grouped, paired = run(traces, Channels.GROUP), run(traces, Channels.PAIR)
+        in_pairs = _singles(operation for deadlock in paired.deadlocks for operation in deadlock.heads)
+        for deadlock in grouped.deadlocks:
+            of_pairs = _singles(deadlock.heads) & in_pairs
+            self._add(Trouble.PAIR if of_pairs else Trouble.OVERLAP, _singles(deadlock.queued))
+        for pair in grouped.serialised:
+            self._add(Trouble.SERIALISED, _singles(pair))
+
+    def _add(self, trouble: Trouble, nodes: set[ast.Call]) -> None:
+        """Adds a trap, together with those that it shares operations with."""
+        for trap in self._traps:
+            if nodes & trap.nodes:
+                nodes, trouble = nodes | trap.nodes, max(trouble, trap.trouble)
+        self._traps = [trap for trap in self._traps if not nodes & trap.nodes]
+        if nodes:
+            self._traps.append(Trap(trouble, frozenset(nodes)))
+
+
+def _at_once(trace: Trace) -> Iterator[Wait]:
+    """The waits that follow their operation immediately, as those of blocking calls do."""
+    for before, step in pairwise(trace):
+        if isinstance(step, Wait) and step.operation is before:
+            yield step
+
+
+def _position(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def _singles(operations: Iterable[Operation]) -> set[ast.Call]:
+    """The calls of single operations."""
+    return {operation.node for operation in operations if operation.transfers and not operation.batched}
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[Definition, ast.ClassDef | None]]:
+    """Every function, with the class that it is a method of."""
+    for node in ast.walk(tree):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield child, node if isinstance(node, ast.ClassDef) else None
+
+
+def trap_at(use: Use, ctx: Context, trouble: Trouble) -> Trap | None:
+    """The trap of this kind whose first operation is ``use``, unless its groups are known not to be nccl's."""
+    trap = Requests.of(ctx.uses).at(use.call)
+    if trap is None or trap.trouble is not trouble or not may_be_nccl(ctx):
+        return None
+    own = [other for other in ctx.uses.found if other.symbol in INIT and other.call is not None]
+    named = [backends(argument(other.call, 0, "backend"), other, ctx) for other in own if other.call]
+    if trouble is Trouble.SERIALISED and _is_ordered(use, trap):
+        return None
+    if named and all(found is not None and not any(map(is_nccl, found)) for found in named):
+        return None
+    return trap
+
+
+def _is_ordered(use: Use, trap: Trap) -> bool:
+    """Whether the operations stand in one branch of a condition whose other branch has its own: an order by intent."""
+    for around in use.place.ancestors():
+        if isinstance(around, ast.If):
+            branches = [
+                {node for part in branch for node in ast.walk(part)}
+                for branch in (around.body, around.orelse)
+            ]
+            mine = next((branch for branch in branches if use.call in branch), set())
+            theirs = [branch for branch in branches if branch is not mine]
+            posting = (
+                n for branch in theirs for n in branch if isinstance(n, ast.Call) and leaf(n.func) in SINGLE
+            )
+            if trap.nodes <= mine and any(posting):
+                return True
+    return False
