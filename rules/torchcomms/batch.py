@@ -14,6 +14,7 @@ from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Uses
 
 from .groups import argument
+from .interpret import COLLECTIVES, SINGLE
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -36,7 +37,7 @@ class Site:
     statement: ast.stmt
     calls: tuple[ast.Call, ...]
     form: str
-    """``append``, ``list``, ``name``, or ``none`` for a blocking call."""
+    """``append``, ``list``, ``name`` (``into``: one that is then appended), or ``none`` for a blocking call."""
     target: str = ""
     """The list, or the variable, that gets the requests."""
 
@@ -106,7 +107,7 @@ class _Rewrite:
         elif forms == {"list"} and len(sites) == 1 and not isinstance(_held(sites[0]), ast.ListComp):
             self._check_list(sites[0].target, sites)
             edits = self._wrapped(sites[0])
-        elif forms <= {"append", "list"} and len(targets) == 1:
+        elif forms <= {"append", "into", "list"} and len(targets) == 1:
             self._check_list(next(iter(targets)), sites)
             edits = self._collected(sites)
         else:
@@ -140,12 +141,29 @@ class _Rewrite:
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target = text(statement.targets[0])
             if statement.value is node and isinstance(statement.targets[0], ast.Name):
-                return Site(statement, (node,), "name", target)
+                into = self._appended_to(statement, target)
+                return Site(statement, (node,), "into" if into else "name", into or target)
             if isinstance(statement.value, ast.List):
                 return Site(statement, self._elements(statement.value), "list", target)
             if isinstance(statement.value, ast.ListComp) and statement.value.elt is node:
                 return Site(statement, (node,), "list", target)
         raise Withheld("the requests are kept in ways that a single batch cannot replace")
+
+    def _appended_to(self, statement: ast.stmt, name: str) -> str | None:
+        """The list that the next statement appends the request to, if nothing else is done with it."""
+        block = self.blocks[statement]
+        following = block[block.index(statement) + 1 : block.index(statement) + 2]
+        loops = [
+            n for n in ast.walk(self.function) if isinstance(n, ast.For) and ast.unparse(n.target) == name
+        ]
+        inside = {part for loop in loops for part in ast.walk(loop)}
+        named = [n for n in ast.walk(self.function) if isinstance(n, ast.Name) and n.id == name]
+        reads = [n for n in named if n not in inside]
+        for after in following:
+            text = ast.unparse(after)
+            if len(reads) == 2 and text.endswith(f".append({name})") and isinstance(after, ast.Expr):
+                return text.removesuffix(f".append({name})")
+        return None
 
     def _elements(self, node: ast.List) -> tuple[ast.Call, ...]:
         calls = tuple(element for element in node.elts if isinstance(element, ast.Call))
@@ -164,36 +182,68 @@ class _Rewrite:
     # What must not change.
 
     def _check_between(self, sites: list[Site]) -> None:
-        """Between the first operation and the last, nothing may touch what they transfer."""
+        """Between the first operation and the last, nothing may touch what has been handed over."""
         issuing = {site.statement for site in sites}
         first, last = sites[0].statement.lineno, sites[-1].statement.end_lineno or 0
-        names = {
-            part.id
-            for node in self.nodes
-            if (tensor := argument(node, 0, "tensor")) is not None
-            for part in ast.walk(tensor)
-            if isinstance(part, ast.Name)
-        } - {"self"}
         for statement in self.blocks:
             if not first <= statement.lineno <= last or statement in issuing or hasattr(statement, "body"):
                 continue
-            if self._is_alternative(statement, issuing):
-                continue
-            for part in ast.walk(statement):
-                read = isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in names
-                if read and not self._only_makes(statement):
-                    raise Withheld("a statement between the operations uses what they transfer")
-                if isinstance(part, ast.Call) and leaf(part.func) in ("wait", "batch_isend_irecv", "barrier"):
-                    raise Withheld("the operations are not waited for together")
+            calls = (part for part in ast.walk(statement) if isinstance(part, ast.Call))
+            if any(leaf(call.func) in _ORDERED for call in calls):
+                raise Withheld("the operations are not waited for together")
+            issued = [
+                site
+                for site in sites
+                if site.statement.lineno < statement.lineno and not self._exclude(site.statement, statement)
+            ]
+            self._check_untouched(statement, issued)
 
-    def _is_alternative(self, statement: ast.stmt, issuing: set[ast.stmt]) -> bool:
-        """Whether it stands in an ``else`` (or an ``if``) whose other side issues operations."""
-        parent = self.parents.get(statement)
-        if not isinstance(parent, ast.If):
-            return False
-        other = parent.orelse if statement in parent.body else parent.body
-        mine = parent.body if statement in parent.body else parent.orelse
-        return any(s in issuing for s in other) and not any(s in issuing for s in mine)
+    def _check_untouched(self, statement: ast.stmt, issued: list[Site]) -> None:
+        tensors = (argument(call, 0, "tensor") for site in issued for call in site.calls)
+        if not self._only_makes(statement) and any(t is not None and _touches(statement, t) for t in tensors):
+            raise Withheld("a statement between the operations uses what they transfer")
+
+    def _check_loops(self, sites: list[Site], block: list[ast.stmt]) -> None:
+        """In a loop that issues operations, nothing may touch those of an earlier round."""
+        issuing = {site.statement for site in sites}
+        for site in sites:
+            for loop in self._outwards(site.statement):
+                if loop in block and not isinstance(loop, (ast.For, ast.While, ast.If)):
+                    raise Withheld("the operations stand in a block that may be left early")
+                if isinstance(loop, (ast.For, ast.While)) and any(loop in self._within(top) for top in block):
+                    made = {
+                        n.id
+                        for n in ast.walk(loop)
+                        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+                    }
+                    for statement in self._within(loop):
+                        if (
+                            statement in issuing
+                            or not isinstance(statement, ast.stmt)
+                            or hasattr(statement, "body")
+                        ):
+                            continue
+                        fresh = all(
+                            _root(tensor) in made
+                            for call in site.calls
+                            if (tensor := argument(call, 0, "tensor")) is not None
+                        )
+                        if not fresh:
+                            self._check_untouched(statement, [site])
+
+    def _within(self, node: ast.AST) -> set[ast.AST]:
+        return set(ast.walk(node))
+
+    def _exclude(self, one: ast.stmt, other: ast.stmt) -> bool:
+        """Whether the two stand in different branches of one condition, so that only one of them runs."""
+        for around in self._outwards(one):
+            if isinstance(around, ast.If):
+                branches = [
+                    set().union(*map(self._within, branch)) for branch in (around.body, around.orelse)
+                ]
+                if any(one in mine and other in theirs for mine, theirs in (branches, branches[::-1])):
+                    return True
+        return False
 
     def _only_makes(self, statement: ast.stmt) -> bool:
         """``x = torch.empty_like(y)``: reads no contents."""
@@ -222,6 +272,9 @@ class _Rewrite:
             if isinstance(parent, (ast.Assign, ast.AnnAssign)) and _is_empty(parent.value):
                 continue
             if isinstance(parent, ast.While) and parent.test is node:
+                continue
+            appends = isinstance(parent, ast.Attribute) and parent.attr == "append"
+            if appends and any(site.form == "into" for site in sites):
                 continue
             if isinstance(parent, ast.Attribute) and parent.attr in ("clear", "pop"):
                 continue
@@ -337,6 +390,7 @@ class _Rewrite:
             if last is self.function:
                 raise Withheld(f"`{target}` is not made where it is filled")
         assert isinstance(last, ast.stmt)
+        self._check_loops(sites, block)
         for site in sites:
             if not site.calls:
                 raise Withheld("the requests are kept in ways that a single batch cannot replace")
@@ -412,6 +466,35 @@ class _Rewrite:
     def _fresh(self, name: str) -> str:
         bound = self.use.place.scope.bindings
         return name if name not in bound else f"p2p_{name}"
+
+
+_ORDERED = frozenset({"wait", "batch_isend_irecv", *COLLECTIVES, *SINGLE})
+"""What must keep its place among the operations."""
+
+
+def _touches(statement: ast.stmt, tensor: ast.expr) -> bool:
+    """Whether a statement reads the variable that a tensor comes from; ``x[0]`` is not ``x[1]``."""
+    index = _index(tensor)
+    parents = {child: parent for parent in ast.walk(statement) for child in ast.iter_child_nodes(parent)}
+    for part in ast.walk(statement):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id == _root(tensor):
+            other = _index(parents.get(part))
+            if index is None or other is None or index == other:
+                return True
+    return False
+
+
+def _root(node: ast.AST) -> str:
+    """The variable that an expression begins with; empty if it begins with something else."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _index(node: ast.AST | None) -> object:
+    """The constant in ``x[0]``, or None."""
+    constant = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+    return node.slice.value if constant else None  # type: ignore[union-attr]
 
 
 def _group(node: ast.Call) -> ast.expr | None:

@@ -25,7 +25,7 @@ ON_PURPOSE = ("exchange_ordered_async",)
 """Serialised by its own order: the author has chosen one, and there is no finding."""
 UNFIXED = {
     "gather_by_receives": "in ways that a single batch cannot replace",
-    "pipeline_both_ways": "uses what they transfer",
+    "pipeline_both_ways": "not waited for together",
     "pipeline_forward": "uses what they transfer",
     "receive_across_collective": "in ways that a single batch cannot replace",
     "scatter_by_sends": "would not meet single operations",
