@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import gloo
 import pytest
 import torch
-from bench import run
-from communicator import Channels
-from test_p2p_outcomes import OUTCOMES, PROGRAMS, load
 
 from tests.support import check_text, fix_text
+
+from . import gloo
+from .bench import run
+from .communicator import Channels
+from .test_p2p_outcomes import OUTCOMES, PROGRAMS, load
 
 P2P = ("--select", "TC404,TC405,TC406", "--unsafe")
 GROUPS = ("subgroup_of_members", "subgroup_local_synchronization")
@@ -50,7 +51,9 @@ def test_the_finding_is_what_happens(name: str) -> None:
 
 @pytest.mark.parametrize("name", GROUPS)
 def test_a_group_that_some_ranks_make_is_found_where_it_hangs(name: str) -> None:
-    assert {finding.code for finding in check_text(text(name), "--select", "TC402,TC404,TC405,TC406")} == {"TC402"}
+    assert {finding.code for finding in check_text(text(name), "--select", "TC402,TC404,TC405,TC406")} == {
+        "TC402"
+    }
 
 
 def test_groups_that_complete_give_no_finding() -> None:
