@@ -21,7 +21,8 @@ from .functions import (
     spells,
     with_default,
 )
-from .group_names import is_stable, name_of_group, reads_of, without_variable
+from .group_names import name_of_group
+from .handing_over import is_stable, without_variable
 from .operators import Operator, is_name, operators_of
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Conversion:
         self._calls = {call: o for o in self._operators.values() for call, _ in o.calls}
         self._waiting: list[tuple[Operator, int]] = []
         self._edits: dict[Edit, None] = {}
-        self._variables: dict[ast.expr, set[ast.Name]] = {}
+        self._variables: dict[ast.expr, list[ast.Name]] = {}
         """The values of variables that callers hand over, and where they do."""
         self.converted: list[tuple[Operator, int]] = []
         """The parameters that become groups together."""
@@ -59,9 +60,7 @@ class Conversion:
         while self._waiting:
             self._parameter(*self._waiting.pop())
         for value, reads in self._variables.items():
-            read = next(iter(reads))
-            if reads.issuperset(reads_of(read, self._scope_of(read), self._ctx)):
-                self._edits.update(dict.fromkeys(without_variable(value, self._ctx)))
+            self._edits.update(dict.fromkeys(without_variable(value, reads, self._ctx)))
         return tuple(sorted(self._edits))
 
     def evidence(self, operator: Operator, index: int) -> ast.Call | None:
@@ -275,9 +274,9 @@ class Conversion:
             found = (
                 name_of_group(value, owner, self._ctx) if value is not None and owner is not None else None
             )
-            name = found if found is not None and is_stable(found.group, scope, self._ctx) else None
-            if name is not None:
-                self._variables.setdefault(name.node, set()).add(node)
+            if found is not None and is_stable(found, node, self._ctx):
+                name = found
+                self._variables.setdefault(found.node, []).append(node)
         if name is None:
             text = self._ctx.text(node)
             raise Withheld(

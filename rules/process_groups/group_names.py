@@ -12,13 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.names import leaf, string
-from torchmigrate.rule import Safety
 
-from .collectives import C10D, GET_NAME, TAKERS, group_argument, taker
-from .functions import is_located
-from .operators import is_name, is_part_of_one
+from .collectives import C10D, GET_NAME
+from .operators import is_name
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -34,7 +31,6 @@ _MAKERS = frozenset(
 
 _GROUP_LIKE = re.compile(r"(?i)(?:\w*_)?(?:pgs?|(?:process_?)?groups?|world)\d*\Z")
 _RECEIVERS = frozenset({"self", "cls", "ctx"})
-_PURE = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,87 +192,3 @@ def _annotation(name: ast.Name, scope: Scope) -> ast.expr | None:
     bindings = owner.bindings[name.id] if owner is not None else []
     found = [binding.node for binding in bindings if isinstance(binding.node, ast.arg)]
     return found[0].annotation if len(found) == len(bindings) == 1 else None
-
-
-def finding(use: Use, ctx: Context, argument: ast.expr) -> Iterator[Finding]:
-    """The finding about a name that is handed over as ``argument``, with the fix that hands over the group."""
-    name = handed_over(argument, use, ctx)
-    assert use.call is not None
-    callee = use.symbol.removesuffix(".default").rpartition(".")[2]
-    if isinstance(name, GroupName):
-        message = f"`{ctx.text(argument)}` is handed to `{callee}`, which takes the process group itself"
-        yield ctx.finding(
-            use, message, fix=lambda: _fix(name, argument, use, ctx), span=ctx.source.span(argument)
-        )
-    elif isinstance(name, KeptName) and not is_part_of_one(use, ctx):
-        yield ctx.finding(
-            use,
-            f"{name.holder} is a group's name, handed to `{callee}`, which takes the process group itself",
-            span=ctx.source.span(argument),
-            hint="keep the ProcessGroup where the name is kept now, and hand that over",
-        )
-
-
-def _fix(name: GroupName, argument: ast.expr, use: Use, ctx: Context) -> Fix | str:
-    if name.doubt is not None:
-        return name.doubt
-    parents = ctx.uses.flow.parents
-    scope = use.place.scope
-    text = name.text(ctx, parents[argument])
-    title = f"Hand over `{text}`"
-    if argument is name.node:
-        return Fix((ctx.replace(argument, text),), Safety.SAFE, title)
-    reads = reads_of(argument, scope, ctx)
-    follow_all = all(_takes_group(read, scope, ctx) for read in reads)
-    if is_stable(name.group, scope, ctx):
-        gone = without_variable(name.node, ctx) if follow_all else ()
-        every = reads if follow_all else [argument]
-        edits = [ctx.replace(read, name.text(ctx, parents[read])) for read in every]
-        return Fix((*edits, *gone), Safety.SAFE, title)
-    if not follow_all:
-        return f"`{ctx.text(name.group)}` may be another group by the time that its name is used"
-    text = name.text(ctx, parents[name.node])
-    return Fix((ctx.replace(name.node, text),), Safety.SAFE, f"Keep `{text}` instead of its name")
-
-
-def without_variable(value: ast.expr, ctx: Context) -> tuple[Edit, ...]:
-    """The edits that remove the assignment of ``value`` to a variable that nothing reads any more."""
-    statement = ctx.uses.flow.parents[value]
-    place = next((place for place in ctx.uses.scopes.places if place.statement is statement), None)
-    removed = ctx.blocks.removed(place) if place is not None else ""
-    return () if isinstance(removed, str) else removed
-
-
-def is_stable(group: ast.expr, scope: Scope, ctx: Context) -> bool:
-    """Whether an expression, evaluated again elsewhere in a scope, certainly gives the same object."""
-    names = [node for node in ast.walk(group) if isinstance(node, ast.Name)]
-    owners = [scope.find(name.id) for name in names]
-    attributes = {node.attr for node in ast.walk(group) if isinstance(node, ast.Attribute)}
-    return (
-        all(isinstance(node, _PURE) for node in ast.walk(group))
-        and all(o is not None and len(o.bindings[n.id]) == 1 for n, o in zip(names, owners, strict=True))
-        and not any(
-            isinstance(node, ast.Attribute) and node.attr in attributes and not isinstance(node.ctx, ast.Load)
-            for node in ast.walk(scope.node)
-        )
-    )
-
-
-def reads_of(variable: ast.expr, scope: Scope, ctx: Context) -> list[ast.Name]:
-    """Every place that reads a variable."""
-    assert isinstance(variable, ast.Name)
-    owner = scope.find(variable.id)
-    assert owner is not None
-    reaching = ctx.uses.flow.reaching(variable.id, owner)
-    return [*reaching.reads, *reaching.captured]
-
-
-def _takes_group(read: ast.expr, scope: Scope, ctx: Context) -> bool:
-    """Whether something that takes groups is called with the value that is read."""
-    parent = ctx.uses.flow.parents[read]
-    call = ctx.uses.flow.parents[parent] if isinstance(parent, ast.keyword) else parent
-    if not isinstance(call, ast.Call) or not is_located(call, ctx.uses.flow.parents):
-        return False
-    callee = taker(ctx.uses.names.resolve(call.func, scope))
-    since = TAKERS[callee].since if callee is not None else ctx.options.minimum
-    return callee is not None and since <= ctx.options.minimum and group_argument(call, callee) is read

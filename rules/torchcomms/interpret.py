@@ -13,15 +13,18 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from torchmigrate.names import leaf, string
+from torchmigrate.names import leaf
 
 from .schedule import Channels, Group, Operation, Trace, Transfer, Wait
 
 if TYPE_CHECKING:
     from torchmigrate.scopes import Scope
     from torchmigrate.uses import Uses
+
+    from .syntax import Syntax
 
 WORLD = Group("world")
 SINGLE = frozenset({"isend", "irecv", "send", "recv"})
@@ -32,7 +35,7 @@ COLLECTIVES = frozenset(
         *("reduce_scatter", "reduce_scatter_tensor", "scatter"),
     ]
 )
-RELEVANT = SINGLE | {"batch_isend_irecv", "P2POp", "wait", "append", "extend", "pop"}
+RELEVANT = SINGLE | {"batch_isend_irecv", "P2POp", "wait"}
 """Names that, called, may matter; statements without them (and without calls of helpers that have them) are skipped."""
 
 
@@ -185,8 +188,13 @@ _BUILTINS: Mapping[str, Callable[..., Any]] = {
 _PLAIN = (int, str, bool, float, type(None), list, tuple, dict)
 
 
+UNKNOWN = object()
+_EACH = "each of "
+"""What the key of a loop variable begins with whose values are not followed."""
+
+
 def guess(name: str, rank: int, world: World) -> Any:
-    """What a parameter or an attribute of this name probably is; None if the name says nothing."""
+    """What a parameter or an attribute of this name probably is; UNKNOWN if the name says nothing."""
     if _RANK.search(name):
         return rank
     if _SIZE.search(name):
@@ -197,7 +205,7 @@ def guess(name: str, rank: int, world: World) -> Any:
             if world.is_ring:
                 return Guess(peer % world.size)
             return Guess(peer) if 0 <= peer < world.size else world.end
-    return list(range(world.size)) if name in ("ranks", "group_ranks", "global_ranks") else None
+    return list(range(world.size)) if name in ("ranks", "group_ranks", "global_ranks") else UNKNOWN
 
 
 class Interpreter:
@@ -207,12 +215,12 @@ class Interpreter:
         self,
         uses: Uses,
         relevant: frozenset[str],
-        called: Callable[[ast.AST], frozenset[str]],
+        syntax: Syntax,
         world: World,
         rank: int,
     ) -> None:
         self.uses = uses
-        self._called = called
+        self.syntax = syntax
         self.relevant = relevant | RELEVANT
         self.world = world
         self.rank = rank
@@ -224,7 +232,7 @@ class Interpreter:
         self._globals: dict[str, Any] = {}
         self._world_group = WORLD
         self._depth = 0
-        self._steps = 0
+        self.steps = 0
 
     # Roots.
 
@@ -257,8 +265,8 @@ class Interpreter:
 
     def _block(self, body: Iterable[ast.stmt]) -> None:
         for statement in body:
-            self._steps += 1
-            if self._steps > 4000:
+            self.steps += 1
+            if self.steps > 4000:
                 raise Unclear
             handler = getattr(self, "_do_" + type(statement).__name__, None)
             if handler is not None:
@@ -267,7 +275,7 @@ class Interpreter:
                 raise Unclear
 
     def _is_relevant(self, node: ast.AST) -> bool:
-        return not self.relevant.isdisjoint(self._called(node))
+        return not self.relevant.isdisjoint(self.syntax.called(node))
 
     def _do_FunctionDef(self, statement: ast.FunctionDef) -> None:
         self._names[statement.name] = Method(statement)
@@ -318,18 +326,20 @@ class Interpreter:
             if isinstance(owner, Instance):
                 owner.attributes[target.attr] = value
         elif isinstance(target, ast.Subscript):
-            owner: Any = self.value(target.value)
+            holder: Any = self.value(target.value)
             key: Any = self.value(target.slice)
-            if (isinstance(owner, dict) and isinstance(key, (int, str))) or (
-                isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner)
-            ):
-                owner[key] = value
+            in_dict = isinstance(holder, dict) and isinstance(key, (int, str))
+            in_list = isinstance(holder, list) and isinstance(key, int) and -len(holder) <= key < len(holder)
+            if in_dict or in_list:
+                holder[key] = value
             elif _holds_request(value):
                 raise Unclear
         elif isinstance(target, (ast.Tuple, ast.List)):
             parts = value if isinstance(value, (list, tuple)) and len(value) == len(target.elts) else None
             for index, element in enumerate(target.elts):
-                self._assign(element, parts[index] if parts is not None else Opaque(_text(element)))
+                self._assign(
+                    element, parts[index] if parts is not None else Opaque(self.syntax.text(element))
+                )
 
     def _do_If(self, statement: ast.If) -> None:
         truth = self._truth(self.value(statement.test))
@@ -340,32 +350,34 @@ class Interpreter:
 
     def _fork(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
         """Takes one of two ways of which it is unknown which one is taken."""
-        matters = [any(self._is_relevant(s) or _leaves(s) for s in branch) for branch in (body, orelse)]
+        matters = [
+            any(self._is_relevant(s) or self.syntax.leaves(s) for s in branch) for branch in (body, orelse)
+        ]
         if not any(matters):
-            for name in _assigned([*body, *orelse]):
+            for name in frozenset().union(*map(self.syntax.assigned, (*body, *orelse))):
                 self._names[name] = Opaque(name)
             return
-        single = [any(not SINGLE.isdisjoint(self._called(s)) for s in branch) for branch in (body, orelse)]
-        if all(single) or (single[0] and any(map(_leaves, body))):
+        single = [
+            any(not SINGLE.isdisjoint(self.syntax.called(s)) for s in branch) for branch in (body, orelse)
+        ]
+        if all(single) or (single[0] and any(map(self.syntax.leaves, body))):
             raise Unclear
-        if any(single) and _DIFFERS.search(ast.unparse(test)):
+        if any(single) and _DIFFERS.search(self.syntax.text(test)):
             raise Unclear
-        self._block(body if self._choose(test, not any(map(_leaves, body))) else orelse)
+        self._block(body if self._choose(test, not any(map(self.syntax.leaves, body))) else orelse)
 
     def _choose(self, test: ast.expr, first: bool = True) -> bool:
-        return self.world.choices.setdefault(ast.unparse(test), first)
+        return self.world.choices.setdefault(self.syntax.text(test), first)
 
     def _do_For(self, statement: ast.For) -> None:
         items = self.value(statement.iter)
         if not isinstance(items, (list, tuple, dict)):
-            items = [Opaque(f"each of {_text(statement.iter)}")]
+            items = [Opaque(f"{_EACH}{self.syntax.text(statement.iter)}")]
             if not self._is_relevant(statement):
-                for name in _assigned(statement.body):
+                for name in self.syntax.assigned(statement):
                     self._names[name] = Opaque(name)
                 return
-        self._loop(
-            (lambda item=item: self._assign(statement.target, item) for item in list(items)), statement.body
-        )
+        self._loop((partial(self._assign, statement.target, item) for item in list(items)), statement.body)
         self._block(statement.orelse)
 
     def _do_While(self, statement: ast.While) -> None:
@@ -413,7 +425,7 @@ class Interpreter:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.value(child)
-        return Opaque(_text(node))
+        return Opaque(self.syntax.text(node))
 
     def _value_Constant(self, node: ast.Constant) -> Any:
         return node.value
@@ -443,7 +455,7 @@ class Interpreter:
         keys = [self.value(key) if key is not None else Opaque("**") for key in node.keys]
         values = [self.value(value) for value in node.values]
         plain = [isinstance(key, (int, str)) for key in keys]
-        return dict(zip(keys, values, strict=True)) if all(plain) else Opaque(_text(node))
+        return dict(zip(keys, values, strict=True)) if all(plain) else Opaque(self.syntax.text(node))
 
     def _value_Name(self, node: ast.Name) -> Any:
         if node.id in self._names:
@@ -473,7 +485,7 @@ class Interpreter:
             if bindings[0].value is not None and not self._is_relevant(bindings[0].value):
                 return self.value(bindings[0].value)
         guessed = guess(name, self.rank, self.world)
-        return Opaque(name) if guessed is None else guessed
+        return Opaque(name) if guessed is UNKNOWN else guessed
 
     def _value_Attribute(self, node: ast.Attribute) -> Any:
         known = None if self._is_local(node) else self._torch(node)
@@ -489,7 +501,7 @@ class Interpreter:
             if method is not None:
                 return self._bound(method, owner)
         guessed = guess(node.attr, self.rank, self.world)
-        return Opaque(_text(node)) if guessed is None else guessed
+        return Opaque(self.syntax.text(node)) if guessed is UNKNOWN else guessed
 
     def _is_local(self, node: ast.expr) -> bool:
         while isinstance(node, ast.Attribute):
@@ -516,7 +528,11 @@ class Interpreter:
             return owner[key]
         if _holds_request(owner) and isinstance(node.slice, ast.Slice):
             raise Unclear
-        return Opaque(f"{_text(node.value)}[{key!r}]" if isinstance(key, (int, str)) else _text(node))
+        return Opaque(
+            f"{self.syntax.text(node.value)}[{key!r}]"
+            if isinstance(key, (int, str))
+            else self.syntax.text(node)
+        )
 
     def _environment(self, name: Any) -> Any:
         known = {"RANK": self.rank, "LOCAL_RANK": self.rank, "WORLD_SIZE": self.world.size}
@@ -542,16 +558,16 @@ class Interpreter:
                 unknown = True
             elif truth is not is_and:
                 return value
-        return Opaque(_text(node)) if unknown else value
+        return Opaque(self.syntax.text(node)) if unknown else value
 
     def _value_UnaryOp(self, node: ast.UnaryOp) -> Any:
         value = self.value(node.operand)
         if isinstance(node.op, ast.Not):
             truth = self._truth(value)
-            return Opaque(_text(node)) if truth is None else not truth
+            return Opaque(self.syntax.text(node)) if truth is None else not truth
         if isinstance(node.op, ast.USub) and isinstance(value, (int, float)):
             return -value
-        return Opaque(_text(node))
+        return Opaque(self.syntax.text(node))
 
     def _value_BinOp(self, node: ast.BinOp) -> Any:
         return self._binary(node.op, self.value(node.left), self.value(node.right), node)
@@ -561,8 +577,8 @@ class Interpreter:
             try:
                 return _BINARY[type(kind)](left, right)
             except (TypeError, ValueError, ZeroDivisionError, OverflowError):
-                return Opaque(_text(node))
-        return Opaque(_text(node))
+                return Opaque(self.syntax.text(node))
+        return Opaque(self.syntax.text(node))
 
     def _value_Compare(self, node: ast.Compare) -> Any:
         left = self.value(node.left)
@@ -571,7 +587,7 @@ class Interpreter:
             self._look_for_ends(left, right)
             truth = self._compare(kind, left, right)
             if truth is None:
-                return Opaque(_text(node))
+                return Opaque(self.syntax.text(node))
             if not truth:
                 return False
             left = right
@@ -587,11 +603,18 @@ class Interpreter:
         if any(isinstance(side, Opaque) for side in (left, right)):
             if isinstance(kind, (ast.Eq, ast.Is)) and left == right:
                 return True
-            return None
+            return self._skips_itself(kind, left, right)
         try:
             return bool(_COMPARE[type(kind)](left, right))
         except TypeError:
             return None
+
+    def _skips_itself(self, kind: ast.cmpop, left: Any, right: Any) -> bool | None:
+        """``for peer in neighbours: if peer != rank`` is about the one round that does not matter."""
+        each = any(isinstance(side, Opaque) and side.key.startswith(_EACH) for side in (left, right))
+        if each and self.rank in (left, right) and isinstance(kind, (ast.Eq, ast.NotEq)):
+            return isinstance(kind, ast.NotEq)
+        return None
 
     def _truth(self, value: Any) -> bool | None:
         if isinstance(value, Opaque):
@@ -617,7 +640,7 @@ class Interpreter:
         first, *rest = generators
         items = self.value(first.iter)
         if not isinstance(items, (list, tuple, dict)):
-            items = [Opaque(f"each of {_text(first.iter)}")]
+            items = [Opaque(f"{_EACH}{self.syntax.text(first.iter)}")]
         found: list[Any] = []
         kept = dict(self._names)
         for item in items:
@@ -657,11 +680,11 @@ class Interpreter:
             raise Unclear
         if isinstance(node.func, ast.Name) and node.func.id not in self._names:
             return self._call_builtin(node.func.id, arguments, keywords, node)
-        guessed = guess(leaf(node.func) or "", self.rank, self.world) if not arguments else None
-        return Opaque(_text(node)) if guessed is None else guessed
+        guessed = guess(leaf(node.func) or "", self.rank, self.world) if not arguments else UNKNOWN
+        return Opaque(self.syntax.text(node)) if guessed is UNKNOWN else guessed
 
     def _contains_relevant(self, function: Method | Instance) -> bool:
-        return not {*SINGLE, "batch_isend_irecv"}.isdisjoint(self._called(function.definition))
+        return not {*SINGLE, "batch_isend_irecv"}.isdisjoint(self.syntax.called(function.definition))
 
     def _call_builtin(self, name: str, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         if name == "zip" and any(isinstance(a, (list, tuple)) for a in arguments):
@@ -675,9 +698,9 @@ class Interpreter:
             try:
                 return function(*arguments, **keywords)
             except (TypeError, ValueError):
-                return Opaque(_text(node))
+                return Opaque(self.syntax.text(node))
         guessed = guess(name, self.rank, self.world)
-        return Opaque(_text(node)) if guessed is None else guessed
+        return Opaque(self.syntax.text(node)) if guessed is UNKNOWN else guessed
 
     def _call_method(
         self, method: Method, arguments: list[Any], keywords: dict[str, Any], guessing: bool = False
@@ -720,9 +743,9 @@ class Interpreter:
                 names[name] = keywords[name]
                 continue
             default = defaults.get(name)
-            flag = isinstance(default, ast.Constant) and isinstance(default.value, bool)
-            known = guess(name, self.rank, self.world) if guessing else None
-            if known is not None:
+            flag = isinstance(default, ast.Constant) and default.value in (None, True, False)
+            known = guess(name, self.rank, self.world) if guessing else UNKNOWN
+            if known is not UNKNOWN:
                 names[name] = known
             else:
                 follow = default is not None and not (guessing and flag)
@@ -754,7 +777,7 @@ class Interpreter:
             return list(result) if name in ("values", "keys", "items") else result
         if isinstance(owner, Group) and name in ("rank", "size"):
             return self.rank if name == "rank" else self.world.size
-        return Opaque(_text(node))
+        return Opaque(self.syntax.text(node))
 
     def _call_torch(self, name: str, node: ast.Call) -> Any:
         called = name.rpartition(".")[2]
@@ -763,7 +786,7 @@ class Interpreter:
         if name in ("os.environ.get", "os.getenv") and arguments:
             return self._environment(arguments[0])
         if not name.startswith("torch.distributed"):
-            return Opaque(_text(node))
+            return Opaque(self.syntax.text(node))
         if called in SINGLE:
             return self._single(called, arguments, keywords, node)
         if called in COLLECTIVES:
@@ -782,6 +805,8 @@ class Interpreter:
             return arguments[1]
         if called == "get_process_group_ranks":
             return list(range(self.world.size))
+        if called == "get_backend":
+            return "nccl"
         if called in ("is_initialized", "is_available", "is_nccl_available"):
             return True
         if called == "P2POp":
@@ -798,7 +823,7 @@ class Interpreter:
             key = f"new {node.lineno} {count}"
             self._globals[key] = None
             return Group(key, _channels(backend) if backend is not None else self._world_group.channels)
-        return Opaque(_text(node))
+        return Opaque(self.syntax.text(node))
 
     def _group(self, value: Any, node: ast.AST) -> Group:
         if value is None:
@@ -890,16 +915,3 @@ def _is_generator(definition: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def _is_true(test: ast.expr) -> bool:
     return isinstance(test, ast.Constant) and bool(test.value)
-
-
-def _leaves(statement: ast.stmt) -> bool:
-    return any(isinstance(node, (ast.Return, ast.Break, ast.Continue)) for node in ast.walk(statement))
-
-
-def _assigned(body: Iterable[ast.stmt]) -> set[str]:
-    names = (node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Name))
-    return {node.id for node in names if isinstance(node.ctx, ast.Store)}
-
-
-def _text(node: ast.AST) -> str:
-    return string(node) or ast.unparse(node)
