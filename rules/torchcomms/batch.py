@@ -14,7 +14,7 @@ from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Uses
 
 from .groups import argument
-from .interpret import COLLECTIVES, SINGLE
+from .values import COLLECTIVES, SINGLE
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context

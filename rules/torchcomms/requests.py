@@ -14,9 +14,10 @@ from weakref import WeakKeyDictionary
 from torchmigrate.names import leaf
 
 from .groups import INIT, argument, backends, c10d, is_nccl, may_be_nccl
-from .interpret import SINGLE, Interpreter, NotARing, Raised, Unclear, World
+from .interpret import Interpreter
 from .schedule import Channels, Operation, Trace, Wait, is_closed, run
 from .syntax import Syntax
+from .values import SINGLE, NotARing, Raised, Unclear, World
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -26,8 +27,8 @@ POSTING = c10d("isend", "irecv")
 """What a rule on traps watches."""
 SIZES = (4, 2)
 """World sizes that are tried, until one is accepted. In a ring of two the neighbours are the same rank."""
-MAX_STEPS = 50_000
-"""Statements that are executed for one file: about a second."""
+MAX_STEPS = 20_000
+"""Statements that are executed for one file: about half a second."""
 MAX_RUNS = 16
 """Combinations of unknown conditions that are tried for one function."""
 
