@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.scopes import Scope
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -64,3 +69,23 @@ def is_located(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
     while not isinstance(node, (ast.stmt, ast.JoinedStr)):
         node = parents[node]
     return not isinstance(node, ast.JoinedStr)
+
+
+def scope_of(node: ast.AST, ctx: Context) -> Scope:
+    """The scope that a node of the file is evaluated in."""
+    scopes = {scope.node: scope for scope in ctx.uses.scopes.all}
+    while node not in scopes:
+        node = ctx.uses.flow.parents[node]
+    return scopes[node]
+
+
+def bound_around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> set[str]:
+    """The names that the lambdas and comprehensions around a node bind."""
+    bound: set[str] = set()
+    while not isinstance(node, ast.stmt):
+        node = parents[node]
+        if isinstance(node, ast.Lambda):
+            bound.update(parameter.arg for parameter in parameters(node))
+        for generator in getattr(node, "generators", ()):
+            bound.update(n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name))
+    return bound

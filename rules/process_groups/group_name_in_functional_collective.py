@@ -22,18 +22,10 @@ torch 2.1 to 2.15: torch/distributed/_functional_collectives.py (`RANK_TYPES`, `
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-from torchmigrate.findings import Finding
 from torchmigrate.rule import Kind, Rule, Safety
 
-from .collectives import FUNCTIONAL, group_argument
-from .group_names import finding
-
-if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+from .collectives import FUNCTIONAL
+from .handing_over import finding
 
 rule = Rule(
     code="PG301",
@@ -43,9 +35,4 @@ rule = Rule(
     kinds=frozenset({Kind.CALL}),
 )
 
-
-@rule.check
-def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    argument = group_argument(use.call, use.symbol) if use.call is not None else None
-    if argument is not None:
-        yield from finding(use, ctx, argument)
+rule.check(finding)

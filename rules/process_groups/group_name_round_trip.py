@@ -28,7 +28,8 @@ from torchmigrate.findings import Finding, Fix
 from torchmigrate.rule import Kind, Rule, Safety
 
 from .collectives import RESOLVE
-from .group_names import GroupName, handed_over, is_stable
+from .group_names import GroupName, handed_over
+from .handing_over import is_stable
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -55,7 +56,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 def _fix(use: Use, ctx: Context, name: GroupName, given: ast.expr | None) -> Fix | str:
     assert use.call is not None
-    if given is not name.node and not is_stable(name.group, use.place.scope, ctx):
+    if given is not None and given is not name.node and not is_stable(name, given, ctx):
         return f"`{ctx.text(name.group)}` may be another group by the time that its name is looked up"
     text = name.text(ctx, ctx.uses.flow.parents[use.call])
     return Fix((ctx.replace(use.call, text),), Safety.SAFE, f"Replace with `{text}`")

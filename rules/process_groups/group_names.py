@@ -10,15 +10,12 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.names import leaf, string
-from torchmigrate.rule import Safety
 
-from .collectives import C10D, GET_NAME, TAKERS, group_argument, taker
-from .functions import is_located
-from .operators import is_name, is_part_of_one
+from .collectives import C10D, GET_NAME
+from .operators import is_name
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -34,7 +31,6 @@ _MAKERS = frozenset(
 
 _GROUP_LIKE = re.compile(r"(?i)(?:\w*_)?(?:pgs?|(?:process_?)?groups?|world)\d*\Z")
 _RECEIVERS = frozenset({"self", "cls", "ctx"})
-_PURE = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +119,11 @@ def _kept(node: ast.expr, scope: Scope, ctx: Context) -> KeptName | None:
             return KeptName(f"the parameter `{node.id}`")
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS:
         own = _class_around(scope)
-        stores = [(v, s) for name, v, s in _stores(ctx) if name == node.attr and _class_around(s) is own]
+        stores = [
+            (store.value, store.scope)
+            for store in _stores(ctx)
+            if store.name == node.attr and _class_around(store.scope) is own
+        ]
         if stores and all(value is not None and _gives_name(value, place, ctx) for value, place in stores):
             return KeptName(f"`{ctx.text(node)}`")
     return None
@@ -136,19 +136,29 @@ def _gives_name(value: ast.expr, scope: Scope, ctx: Context) -> bool:
     )
 
 
-def _stores(ctx: Context) -> Iterator[tuple[str, ast.expr | None, Scope]]:
-    """Every attribute that the file gives a value or declares: its name, the value, and the scope."""
+class _Store(NamedTuple):
+    """An attribute that is given a value or declared."""
+
+    name: str
+    value: ast.expr | None
+    scope: Scope
+    holder: ast.expr | None
+    """The object that has the attribute; None for one of a class."""
+
+
+def _stores(ctx: Context) -> Iterator[_Store]:
+    """Every attribute that the file gives a value or declares."""
     for place in ctx.uses.scopes.places:
-        statement = place.statement
+        statement, scope = place.statement, place.scope
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             for target in targets:
                 if isinstance(target, ast.Attribute):
-                    yield target.attr, statement.value, place.scope
-                elif isinstance(target, ast.Name) and place.scope.is_class:
-                    yield target.id, statement.value, place.scope
-        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and place.scope.is_class:
-            yield statement.name, None, place.scope
+                    yield _Store(target.attr, statement.value, scope, target.value)
+                elif isinstance(target, ast.Name) and scope.is_class:
+                    yield _Store(target.id, statement.value, scope, None)
+        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and scope.is_class:
+            yield _Store(statement.name, None, scope, None)
 
 
 def _class_around(scope: Scope | None) -> Scope | None:
@@ -163,7 +173,8 @@ def _doubt(node: ast.expr, scope: Scope, ctx: Context) -> str | None:
         return _doubt(node.body, scope, ctx) or _doubt(node.orelse, scope, ctx)
     if _is_group(node, scope, ctx):
         return None
-    if any(name == "group_name" for name, _, _ in _stores(ctx)):
+    own = (store.holder for store in _stores(ctx) if store.name == "group_name")
+    if any(holder is None or leaf(holder) != "ctx" for holder in own):
         return "objects in this file have a `group_name` of their own"
     if isinstance(node, ast.Name) and _annotation(node, scope) is not None:
         return f"`{node.id}` is annotated as something else than a process group"
@@ -196,87 +207,3 @@ def _annotation(name: ast.Name, scope: Scope) -> ast.expr | None:
     bindings = owner.bindings[name.id] if owner is not None else []
     found = [binding.node for binding in bindings if isinstance(binding.node, ast.arg)]
     return found[0].annotation if len(found) == len(bindings) == 1 else None
-
-
-def finding(use: Use, ctx: Context, argument: ast.expr) -> Iterator[Finding]:
-    """The finding about a name that is handed over as ``argument``, with the fix that hands over the group."""
-    name = handed_over(argument, use, ctx)
-    assert use.call is not None
-    callee = use.symbol.removesuffix(".default").rpartition(".")[2]
-    if isinstance(name, GroupName):
-        message = f"`{ctx.text(argument)}` is handed to `{callee}`, which takes the process group itself"
-        yield ctx.finding(
-            use, message, fix=lambda: _fix(name, argument, use, ctx), span=ctx.source.span(argument)
-        )
-    elif isinstance(name, KeptName) and not is_part_of_one(use, ctx):
-        yield ctx.finding(
-            use,
-            f"{name.holder} is a group's name, handed to `{callee}`, which takes the process group itself",
-            span=ctx.source.span(argument),
-            hint="keep the ProcessGroup where the name is kept now, and hand that over",
-        )
-
-
-def _fix(name: GroupName, argument: ast.expr, use: Use, ctx: Context) -> Fix | str:
-    if name.doubt is not None:
-        return name.doubt
-    parents = ctx.uses.flow.parents
-    scope = use.place.scope
-    text = name.text(ctx, parents[argument])
-    title = f"Hand over `{text}`"
-    if argument is name.node:
-        return Fix((ctx.replace(argument, text),), Safety.SAFE, title)
-    reads = reads_of(argument, scope, ctx)
-    follow_all = all(_takes_group(read, scope, ctx) for read in reads)
-    if is_stable(name.group, scope, ctx):
-        gone = without_variable(name.node, ctx) if follow_all else ()
-        every = reads if follow_all else [argument]
-        edits = [ctx.replace(read, name.text(ctx, parents[read])) for read in every]
-        return Fix((*edits, *gone), Safety.SAFE, title)
-    if not follow_all:
-        return f"`{ctx.text(name.group)}` may be another group by the time that its name is used"
-    text = name.text(ctx, parents[name.node])
-    return Fix((ctx.replace(name.node, text),), Safety.SAFE, f"Keep `{text}` instead of its name")
-
-
-def without_variable(value: ast.expr, ctx: Context) -> tuple[Edit, ...]:
-    """The edits that remove the assignment of ``value`` to a variable that nothing reads any more."""
-    statement = ctx.uses.flow.parents[value]
-    place = next((place for place in ctx.uses.scopes.places if place.statement is statement), None)
-    removed = ctx.blocks.removed(place) if place is not None else ""
-    return () if isinstance(removed, str) else removed
-
-
-def is_stable(group: ast.expr, scope: Scope, ctx: Context) -> bool:
-    """Whether an expression, evaluated again elsewhere in a scope, certainly gives the same object."""
-    names = [node for node in ast.walk(group) if isinstance(node, ast.Name)]
-    owners = [scope.find(name.id) for name in names]
-    attributes = {node.attr for node in ast.walk(group) if isinstance(node, ast.Attribute)}
-    return (
-        all(isinstance(node, _PURE) for node in ast.walk(group))
-        and all(o is not None and len(o.bindings[n.id]) == 1 for n, o in zip(names, owners, strict=True))
-        and not any(
-            isinstance(node, ast.Attribute) and node.attr in attributes and not isinstance(node.ctx, ast.Load)
-            for node in ast.walk(scope.node)
-        )
-    )
-
-
-def reads_of(variable: ast.expr, scope: Scope, ctx: Context) -> list[ast.Name]:
-    """Every place that reads a variable."""
-    assert isinstance(variable, ast.Name)
-    owner = scope.find(variable.id)
-    assert owner is not None
-    reaching = ctx.uses.flow.reaching(variable.id, owner)
-    return [*reaching.reads, *reaching.captured]
-
-
-def _takes_group(read: ast.expr, scope: Scope, ctx: Context) -> bool:
-    """Whether something that takes groups is called with the value that is read."""
-    parent = ctx.uses.flow.parents[read]
-    call = ctx.uses.flow.parents[parent] if isinstance(parent, ast.keyword) else parent
-    if not isinstance(call, ast.Call) or not is_located(call, ctx.uses.flow.parents):
-        return False
-    callee = taker(ctx.uses.names.resolve(call.func, scope))
-    since = TAKERS[callee].since if callee is not None else ctx.options.minimum
-    return callee is not None and since <= ctx.options.minimum and group_argument(call, callee) is read

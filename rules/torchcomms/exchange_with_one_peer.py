@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.findings import Finding
 from torchmigrate.rule import Kind, Rule, Safety, Severity
 
-from . import groups
+from . import batch, groups
 from .groups import INIT, NEW_GROUP
 from .requests import POSTING, Trouble, trap_at
 
@@ -63,4 +63,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             f"two ranks wait for each other in the first of the operations at {trap.lines}, with every torch, unless "
             "NCCL buffers the message; issue them as one `batch_isend_irecv`",
             severity=Severity.WARNING,
+            fix=lambda: batch.fix(use, trap, ctx),
         )

@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from torchmigrate.context import Context
     from torchmigrate.uses import Use
 
-CONDITIONAL_GROUP = "new_group: by some ranks"
-
 rule = Rule(
     code="TC402",
     symbols=NEW_GROUP,

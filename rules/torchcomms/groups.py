@@ -70,11 +70,25 @@ def _of_name(name: str, use: Use, ctx: Context) -> frozenset[str] | None:
     owner = use.place.scope.find(name)
     found = []
     for binding in owner.bindings[name] if owner else ():
+        default = _default(binding.node, owner.node) if owner else None
+        if default is not None and b"nccl" not in ctx.source.text.lower():
+            return frozenset([default])
         literal = isinstance(binding.value, (ast.Constant, ast.IfExp, ast.JoinedStr, ast.Attribute))
         if binding.kind is not BindingKind.VALUE or not literal:
             return None
         found.append(backends(binding.value, use, ctx))
     return _union(found) if found else None
+
+
+def _default(parameter: ast.AST, function: ast.AST) -> str | None:
+    """The string that a parameter of a function is by default."""
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return None
+    spec = function.args
+    positional = [*spec.posonlyargs, *spec.args]
+    pairs = [*zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True)]
+    pairs += [(name, value) for name, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if value]
+    return next((string(value) for name, value in pairs if name is parameter), None)
 
 
 def _union(parts: list[frozenset[str] | None]) -> frozenset[str] | None:

@@ -43,12 +43,14 @@ from torchmigrate.rule import Kind, Rule, Safety
 from . import groups
 from .group_made_by_some_ranks import is_split, reached_by_some
 from .groups import GLOO_GROUP, INIT, NEW_GROUP, UNDEFINED, argument, backends, is_nccl
+from .requests import POSTING, Requests
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
     from torchmigrate.uses import Use
 
 CONDITIONAL_GROUP = "new_group: by some ranks"
+SINGLE_OPERATIONS = "isend, irecv: in flight together"
 
 rule = Rule(
     code="TC401",
@@ -56,7 +58,7 @@ rule = Rule(
     since=(2, 3),
     safety=Safety.UNSAFE,
     kinds=frozenset({Kind.CALL}),
-    asks=(*INIT, *NEW_GROUP),
+    asks=(*INIT, *NEW_GROUP, *POSTING),
 )
 
 
@@ -66,6 +68,8 @@ def note(use: Use, ctx: Context) -> Iterator[str]:
     yield from groups.note(use, ctx)
     if use.symbol in NEW_GROUP and is_split(use, ctx) and reached_by_some(use, ctx):
         yield CONDITIONAL_GROUP
+    if use.symbol in POSTING and Requests.of(ctx.uses).at(use.call) is not None:
+        yield SINGLE_OPERATIONS
 
 
 @rule.check
@@ -137,6 +141,11 @@ def _fix(use: Use, call: ast.Call, found: frozenset[str] | None, ctx: Context) -
         )
     if ctx.project.uses(CONDITIONAL_GROUP):
         return "the project makes a group on some ranks only, and with a bound device every rank must make it (TC402)"
+    if ctx.options.minimum < (2, 15) and ctx.project.uses(SINGLE_OPERATIONS):
+        return (
+            "before torch 2.15, `device_id` puts the project's single sends and receives on one communicator, "
+            "where they wait for each other (TC404, TC405); batch them first"
+        )
     if ctx.options.minimum < (2, 15) and ctx.project.uses(GLOO_GROUP):
         return "before torch 2.15, a new gloo group cannot be made beside a bound device"
     device = _device(use, ctx)

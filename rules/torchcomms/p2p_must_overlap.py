@@ -49,7 +49,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.findings import Finding
 from torchmigrate.rule import Kind, Rule, Safety
 
-from . import groups
+from . import batch, groups
 from .groups import INIT, NEW_GROUP
 from .requests import POSTING, Trouble, trap_at
 
@@ -77,4 +77,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             use,
             f"torch 2.15 runs a group's operations in order, so every rank waits in the first of those at {trap.lines}; "
             "issue them as one `batch_isend_irecv`",
+            fix=lambda: batch.fix(use, trap, ctx),
         )

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.findings import Finding
 from torchmigrate.rule import Kind, Rule, Safety
 
-from . import groups
+from . import batch, groups
 from .groups import INIT, NEW_GROUP
 from .requests import POSTING, Trouble, trap_at
 
@@ -62,4 +62,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             use,
             f"torch 2.15 runs the operations at {trap.lines} one after the other, where those with different peers "
             "overlapped before; issue them as one `batch_isend_irecv`, or on separate groups",
+            fix=lambda: batch.fix(use, trap, ctx),
         )

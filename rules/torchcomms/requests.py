@@ -14,8 +14,10 @@ from weakref import WeakKeyDictionary
 from torchmigrate.names import leaf
 
 from .groups import INIT, argument, backends, c10d, is_nccl, may_be_nccl
-from .interpret import SINGLE, Interpreter, NotARing, Raised, Unclear, World
+from .interpret import Interpreter
 from .schedule import Channels, Operation, Trace, Wait, is_closed, run
+from .syntax import Syntax
+from .values import SINGLE, NotARing, Raised, Unclear, World
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -25,6 +27,8 @@ POSTING = c10d("isend", "irecv")
 """What a rule on traps watches."""
 SIZES = (4, 2)
 """World sizes that are tried, until one is accepted. In a ring of two the neighbours are the same rank."""
+MAX_STEPS = 20_000
+"""Statements that are executed for one file: about half a second."""
 MAX_RUNS = 16
 """Combinations of unknown conditions that are tried for one function."""
 
@@ -63,13 +67,17 @@ class Requests:
 
     def __init__(self, uses: Uses) -> None:
         self._uses = uses
-        self._names_called: dict[ast.AST, frozenset[str]] = {}
+        self._syntax = Syntax()
+        self._steps = 0
         self._functions = dict(_functions(uses.source.tree))
         self._relevant = self._relevant_names()
         self._covered: set[ast.Call] = set()
         self._posted: set[ast.Call] = set()
         """The calls that do not wait."""
-        self._traps: list[Trap] = []
+        self.traps: list[Trap] = []
+        self.batches: set[ast.Call] = set()
+        """The batches that complete on one communicator per group as well as on one per pair of ranks."""
+        self._stuck: set[ast.Call] = set()
         for root in self._roots():
             self._explore(root)
 
@@ -82,18 +90,11 @@ class Requests:
 
     def at(self, call: ast.Call | None) -> Trap | None:
         """The trap of which ``call`` is the first `isend` or `irecv`; those of blocking calls alone have none."""
-        for trap in self._traps:
+        for trap in self.traps:
             posted = [node for node in trap.nodes if node in self._posted]
             if call is not None and call is min(posted, key=_position, default=None):
                 return trap
         return None
-
-    def _called(self, node: ast.AST) -> frozenset[str]:
-        """The last identifiers of everything that a piece of code calls."""
-        if node not in self._names_called:
-            calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
-            self._names_called[node] = frozenset(name for call in calls if (name := leaf(call.func)))
-        return self._names_called[node]
 
     def _relevant_names(self) -> frozenset[str]:
         """The functions of the file (and classes of such methods) that lead to a single operation."""
@@ -103,7 +104,7 @@ class Requests:
             fresh = {
                 name
                 for definition, owner in self._functions.items()
-                if not names.isdisjoint(self._called(definition))
+                if not names.isdisjoint(self._syntax.called(definition))
                 for name in (
                     [definition.name] if definition.name != "__init__" else [owner.name if owner else ""]
                 )
@@ -115,15 +116,19 @@ class Requests:
     def _roots(self) -> Iterator[Definition | None]:
         """Where to begin: the module (None), functions that the file does not call itself, then what is left."""
         if any(
-            not (SINGLE | self._relevant).isdisjoint(self._called(statement))
+            not (SINGLE | self._relevant).isdisjoint(self._syntax.called(statement))
             for statement in self._uses.scopes.module.node.body
             if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         ):
             yield None
         relevant = [
-            d for d in self._functions if d.name in self._relevant or not SINGLE.isdisjoint(self._called(d))
+            d
+            for d in self._functions
+            if d.name in self._relevant or not SINGLE.isdisjoint(self._syntax.called(d))
         ]
-        called = {name for definition in relevant for name in self._called(definition) - {definition.name}}
+        called = {
+            name for definition in relevant for name in self._syntax.called(definition) - {definition.name}
+        }
         yield from (definition for definition in relevant if definition.name not in called)
         for definition in relevant:
             own = [node for node in ast.walk(definition) if isinstance(node, ast.Call)]
@@ -134,7 +139,7 @@ class Requests:
         """Runs one function for every rank, with every combination of conditions that are unknown."""
         waiting: list[dict[str, bool]] = [{}]
         runs = 0
-        while waiting and runs < MAX_RUNS:
+        while waiting and runs < MAX_RUNS and self._steps < MAX_STEPS:
             runs += 1
             given = waiting.pop()
             choices = dict(given)
@@ -160,7 +165,7 @@ class Requests:
         return None
 
     def _trace(self, root: Definition | None, world: World, rank: int) -> Trace:
-        interpreter = Interpreter(self._uses, self._relevant, self._called, world, rank)
+        interpreter = Interpreter(self._uses, self._relevant, self._syntax, world, rank)
         try:
             if root is None:
                 interpreter.run_module()
@@ -168,6 +173,8 @@ class Requests:
                 interpreter.run_function(root, self._functions[root])
         except RecursionError:
             raise Unclear from None
+        finally:
+            self._steps += interpreter.steps
         return interpreter.trace
 
     def _judge(self, traces: Sequence[Trace]) -> None:
@@ -176,6 +183,10 @@ class Requests:
         waited = {step.operation for trace in traces for step in _at_once(trace)}
         self._posted |= _singles(operation for operation in operations if operation not in waited)
         grouped, paired = run(traces, Channels.GROUP), run(traces, Channels.PAIR)
+        both = (*grouped.deadlocks, *paired.deadlocks)
+        self._stuck |= {operation.node for deadlock in both for operation in deadlock.queued}
+        self.batches |= {operation.node for operation in operations if operation.batched}
+        self.batches -= self._stuck
         in_pairs = _singles(operation for deadlock in paired.deadlocks for operation in deadlock.heads)
         for deadlock in grouped.deadlocks:
             of_pairs = _singles(deadlock.heads) & in_pairs
@@ -185,12 +196,12 @@ class Requests:
 
     def _add(self, trouble: Trouble, nodes: set[ast.Call]) -> None:
         """Adds a trap, together with those that it shares operations with."""
-        for trap in self._traps:
+        for trap in self.traps:
             if nodes & trap.nodes:
                 nodes, trouble = nodes | trap.nodes, max(trouble, trap.trouble)
-        self._traps = [trap for trap in self._traps if not nodes & trap.nodes]
+        self.traps = [trap for trap in self.traps if not nodes & trap.nodes]
         if nodes:
-            self._traps.append(Trap(trouble, frozenset(nodes)))
+            self.traps.append(Trap(trouble, frozenset(nodes)))
 
 
 def _at_once(trace: Trace) -> Iterator[Wait]:
@@ -232,18 +243,22 @@ def trap_at(use: Use, ctx: Context, trouble: Trouble) -> Trap | None:
 
 
 def _is_ordered(use: Use, trap: Trap) -> bool:
-    """Whether the operations stand in one branch of a condition whose other branch has its own: an order by intent."""
+    """Whether one branch of a condition sends and receives in one order, and the other in the other: by intent."""
     for around in use.place.ancestors():
         if isinstance(around, ast.If):
             branches = [
-                {node for part in branch for node in ast.walk(part)}
-                for branch in (around.body, around.orelse)
+                {n for part in branch for n in ast.walk(part)} for branch in (around.body, around.orelse)
             ]
-            mine = next((branch for branch in branches if use.call in branch), set())
-            theirs = [branch for branch in branches if branch is not mine]
-            posting = (
-                n for branch in theirs for n in branch if isinstance(n, ast.Call) and leaf(n.func) in SINGLE
-            )
-            if trap.nodes <= mine and any(posting):
+            directions = [
+                {
+                    (leaf(n.func) or "")[-4:]
+                    for n in branch
+                    if isinstance(n, ast.Call) and leaf(n.func) in SINGLE
+                }
+                for branch in branches
+            ]
+            if all(len(found) == 2 for found in directions) and any(
+                trap.nodes <= branch for branch in branches
+            ):
                 return True
     return False

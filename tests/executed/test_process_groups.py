@@ -8,12 +8,13 @@ from collections.abc import Callable
 from textwrap import dedent
 from typing import Any
 
-import gloo
 import pytest
 import torch
 import torch._dynamo  # here, so that the forked processes have it
 
 from tests.support import fix_text
+
+from . import gloo
 
 HEAD = """
 import torch

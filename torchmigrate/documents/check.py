@@ -9,6 +9,7 @@ from torchmigrate.documents import kinds
 from torchmigrate.findings import Finding
 from torchmigrate.project import Mention, Project
 from torchmigrate.rule import Kind, Rule
+from torchmigrate.versions import MAX_METADATA_BYTES
 
 if TYPE_CHECKING:
     from torchmigrate.context import Options
@@ -32,7 +33,13 @@ class References:
         return bool(self._rules) and kinds.kind_of(path) is not None
 
     def concerns(self, path: str, data: bytes) -> bool:
-        """Gate 1: whether a project file with this content has to be looked at."""
+        """Gate 1: whether a project file with this content has to be looked at.
+
+        One that is larger than anybody writes by hand is data that has the name of a project file.
+        """
+        written_by_hand = kinds.kind_of(path) != "lock"
+        if written_by_hand and len(data) > MAX_METADATA_BYTES:
+            return False
         return self.covers(path) and kinds.concerns(data)
 
     def findings(self, source: Source, project: Project) -> tuple[list[Finding], bool, list[Mention]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torchmigrate.documents.references import Reference, Role, Sort, Style, Unit, normalized
-from torchmigrate.documents.values import Value, expand, unquoted
+from torchmigrate.documents.values import Value, expand, stripped, unquoted
 from torchmigrate.findings import Span
 
 _INSERTION = r"\$\{\{[^{}]*\}\}|\$\([^()]*(?:\([^()]*\)[^()]*)*\)|\$\{[^{}]*\}|\{\{[^{}]*\}\}|\{env:[^{}]*\}"
@@ -19,7 +19,7 @@ INDEX_URL = re.compile(
 """The index of torch's builds, or a mirror of it."""
 
 IMAGE = re.compile(
-    r"(?<![\w./-])(?P<repository>(?:[\w.-]+(?::\d+)?/)*?(?:nvidia/cuda|pytorch/pytorch|nvidia/pytorch))"
+    r"(?<![\w.-])(?P<repository>nvidia/cuda|pytorch/pytorch|nvidia/pytorch)"
     rf":(?P<tag>(?:{_INSERTION}|\$\w+|[\w.-])+)(?P<digest>@sha256:\w+)?",
     re.ASCII,
 )
@@ -30,10 +30,8 @@ TELLING = re.compile(
 )
 """Variables that mean something by themselves."""
 
-_REQUIREMENT = re.compile(
-    r"(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)[ \t]*(?P<extras>\[[^\[\]]*\])?[ \t]*"
-    r"(?P<specifier>\(?[^;#@]*?\)?)[ \t]*(?:@[ \t]*(?P<url>[^;\s]+)[ \t]*)?(?:;(?P<marker>.*))?",
-    re.ASCII | re.DOTALL,
+_PACKAGE = re.compile(
+    r"(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)[ \t]*(?P<extras>\[[^\[\]]*\])?", re.ASCII
 )
 
 INDEX_OPTIONS = {
@@ -148,22 +146,26 @@ class Reader:
 
     def requirement(self, span: Span, unit: Unit, *, removal: Span | None = None, fixed: str = "") -> bool:
         """A requirement as PEP 508 writes it; False if the text at ``span`` is none."""
-        match = _REQUIREMENT.fullmatch(self.view, span.start, span.end)
-        if match is None:
+        view = self.view
+        package = _PACKAGE.match(view, span.start, span.end)
+        if package is None:
             return False
-        specifier = Span(*match.span("specifier"))
-        text = match["specifier"]
-        if text and not re.match(r"[(\[]?\s*(?:[=<>!~^]|\$)", text):
-            return False
-        if text.startswith("("):
-            specifier = Span(specifier.start + 1, specifier.end - 1)
-        if match["url"]:
-            self.wheel(Span(*match.span("url")), unit)
+        semicolon = view.find(";", package.end(), span.end)
+        end = span.end if semicolon < 0 else semicolon
+        rest = stripped(view, package.end(), end)
+        if view.startswith("@", rest.start, rest.end):
+            self.wheel(stripped(view, rest.start + 1, rest.end), unit)
             return True
-        end = match.end("specifier")
-        whole = Span(match.start("name"), end if text else max(match.end("name"), match.end("extras")))
-        marker = (match["marker"] or "").strip()
-        self.package(match["name"], specifier, unit, whole=whole, removal=removal, fixed=fixed, marker=marker)
+        if view.startswith("(", rest.start, rest.end):
+            rest = stripped(view, rest.start + 1, rest.end - 1)
+        text = view[rest.start : rest.end]
+        if text and text[0] not in "=<>!~^$":
+            return False
+        marker = "" if semicolon < 0 else view[semicolon + 1 : span.end].strip()
+        whole = Span(package.start("name"), rest.end if text else package.end())
+        if not text and package["extras"] is None:
+            whole = Span(*package.span("name"))
+        self.package(package["name"], rest, unit, whole=whole, removal=removal, fixed=fixed, marker=marker)
         return True
 
     def wheel(self, span: Span, unit: Unit) -> None:
@@ -183,11 +185,12 @@ class Reader:
                     self.index(span, self.unit(), "")
         for match in IMAGE.finditer(self.view, start, end):
             digest = "the image's digest is pinned" if match["digest"] else ""
-            name = _repository(match["repository"])
-            span = Span(*match.span())
+            span = Span(_registry(self.view, match.start()), match.end())
             if not any(taken.start <= span.start < taken.end for taken in self._taken):
                 self._taken.append(span)
-                raw = _Raw(Sort.IMAGE, name, Span(*match.span("tag")), self.unit(), fixed=digest)
+                raw = _Raw(
+                    Sort.IMAGE, match["repository"], Span(*match.span("tag")), self.unit(), fixed=digest
+                )
                 raw.whole = span
                 self._raw.append(raw)
 
@@ -228,9 +231,8 @@ class Reader:
         return self.variables.get(name, [])
 
 
-def _repository(text: str) -> str:
-    """The repository without the registry in front: NVIDIA's pytorch is always NGC's."""
-    for known in ("nvidia/cuda", "pytorch/pytorch", "nvidia/pytorch"):
-        if text.endswith(known):
-            return known
-    return text
+def _registry(view: str, start: int) -> int:
+    """Where the registry begins that stands before a repository."""
+    while start and (view[start - 1].isalnum() or view[start - 1] in "./:_-"):
+        start -= 1
+    return start

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchmigrate.documents.reader import INDEX_OPTIONS, Reader
 from torchmigrate.documents.references import Role, Unit
-from torchmigrate.documents.values import unquoted
+from torchmigrate.documents.values import stripped, unquoted
 from torchmigrate.findings import Span
 from torchmigrate.source import SourceError
 
@@ -21,7 +21,7 @@ _CONDA_LIST = re.compile(r"^#.*conda create", re.MULTILINE)
 _LINE = re.compile(r"(?:[^\\\r\n]|\\(?!\r?\n)|\\\r?\n)*(?:\r\n|\n|\r|\Z)")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.DOTALL)
 _OPTION = re.compile(r"(?P<option>--?[\w-]+)(?:[ \t]*=[ \t]*|[ \t]+)?(?P<value>\S.*)?", re.DOTALL)
-_HASHES = re.compile(r"(?:[ \t]|\\\r?\n)+--(?:hash|config-settings|global-option)\b.*", re.DOTALL)
+_HASHES = re.compile(r"(?<=[ \t\n])--(?:hash|config-settings|global-option)\b.*", re.DOTALL)
 _LOCAL = re.compile(r"\.{0,2}[/\\]|[\w.+-]*://|file:|\w:[\\/]|[\w./-]+\.(?:whl|zip|tar\.gz)\b|[^\s@]*/")
 
 
@@ -34,7 +34,7 @@ def read(reader: Reader) -> None:
         text = reader.view[line.start : line.end]
         comment = _COMMENT.search(text)
         end = line.start + (comment.start() if comment else len(text.rstrip("\r\n")))
-        span = _stripped(reader.view, line.start, end)
+        span = stripped(reader.view, line.start, end)
         content = reader.view[span.start : span.end]
         if not content:
             continue
@@ -66,10 +66,8 @@ def _requirement(reader: Reader, span: Span, unit: Unit, removal: Span) -> None:
     text = reader.view[span.start : span.end]
     hashes = _HASHES.search(text)
     end = span.start + hashes.start() if hashes else span.end
-    while end > span.start and reader.view[end - 1] in " \t":
-        end -= 1
     fixed = "its hashes belong to the version that is pinned" if hashes and "--hash" in hashes[0] else ""
-    part = Span(span.start, end)
+    part = stripped(reader.view, span.start, end)
     if _LOCAL.match(text):
         reader.wheel(part, unit)
         return
@@ -92,11 +90,3 @@ def _is_valid(text: str) -> bool:
     except InvalidRequirement:
         return False
     return True
-
-
-def _stripped(view: str, start: int, end: int) -> Span:
-    while start < end and view[start] in " \t\\\r\n\f":
-        start += 1
-    while start < end and view[end - 1] in " \t\\\r\n\f":
-        end -= 1
-    return Span(start, end)

@@ -38,7 +38,7 @@ class Clause:
 
         try:
             specifier = SpecifierSet(self._as_pep508())
-        except InvalidSpecifier:
+        except (InvalidSpecifier, ValueError):
             return True
         return any(specifier.contains(version, prereleases=True) for version in versions)
 

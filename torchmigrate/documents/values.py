@@ -247,6 +247,15 @@ def _pipeline(text: str) -> Change | None:
     return run
 
 
+def stripped(view: str, start: int, end: int) -> Span:
+    """The span without the blanks, line ends and continuations around it."""
+    while start < end and view[start] in " \t\r\n\f\\":
+        start += 1
+    while start < end and view[end - 1] in " \t\r\n\f\\":
+        end -= 1
+    return Span(start, end)
+
+
 def unquoted(view: str, start: int, end: int) -> Span:
     """The span without the blanks and the pair of quotes around it."""
     while start < end and view[start] in " \t\r\n":

@@ -20,7 +20,7 @@ _CONDA = re.compile(r"^(?:dependencies|requirements):[ \t]*(?:#.*)?\r?$", re.MUL
 _CHANNELS = re.compile(r"^(?:channels|dependencies|package|build|prefix):", re.MULTILINE)
 _COMMENT = re.compile(r"(?:^|(?<=[ \t]))#.*")
 _ENTRY = re.compile(
-    r"(?P<indent>[ \t]*)(?P<dashes>(?:-[ \t]+)*)(?P<key>\"[^\"]*\"|'[^']*'|[\w.*/ -]+?)[ \t]*:(?:[ \t]+(?P<value>.*))?"
+    r"(?P<indent>[ \t]*)(?P<dashes>(?:-[ \t]+)*)(?P<key>\"[^\"]*\"|'[^']*'|[\w.*/][\w.*/ -]*?)[ \t]*:(?:[ \t]+(?P<value>.*))?"
 )
 _ITEM = re.compile(r"[ \t]*-[ \t]+(?P<value>.*)")
 _BLOCK = re.compile(r"(?:.*:[ \t]+|[ \t]*-[ \t]+)(?P<style>[|>])[+-]?\d?[ \t]*")

@@ -1,0 +1,44 @@
+"""What pieces of code contain, each looked at once."""
+
+from __future__ import annotations
+
+import ast
+
+from torchmigrate.names import leaf
+
+
+class Syntax:
+    """Remembers what it has found out about the nodes of one tree."""
+
+    def __init__(self) -> None:
+        self._called: dict[ast.AST, frozenset[str]] = {}
+        self._leaves: dict[ast.AST, bool] = {}
+        self._assigned: dict[ast.AST, frozenset[str]] = {}
+        self._texts: dict[ast.AST, str] = {}
+
+    def called(self, node: ast.AST) -> frozenset[str]:
+        """The last identifiers of everything that is called."""
+        if node not in self._called:
+            calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
+            self._called[node] = frozenset(name for call in calls if (name := leaf(call.func)))
+        return self._called[node]
+
+    def leaves(self, node: ast.AST) -> bool:
+        """Whether it may end the function, or the loop's round, that it stands in."""
+        if node not in self._leaves:
+            exits = (ast.Return, ast.Break, ast.Continue)
+            self._leaves[node] = any(isinstance(part, exits) for part in ast.walk(node))
+        return self._leaves[node]
+
+    def assigned(self, node: ast.AST) -> frozenset[str]:
+        """The names that it binds."""
+        if node not in self._assigned:
+            names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
+            self._assigned[node] = frozenset(name.id for name in names if isinstance(name.ctx, ast.Store))
+        return self._assigned[node]
+
+    def text(self, node: ast.AST) -> str:
+        """The expression in a normal form: equal for equal code."""
+        if node not in self._texts:
+            self._texts[node] = ast.unparse(node)
+        return self._texts[node]
