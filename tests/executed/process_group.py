@@ -16,7 +16,7 @@ import torch.distributed
 from .communicator import Channels, Operation, Transfer
 
 if TYPE_CHECKING:
-    from bench import Bench
+    from .bench import Bench
 
 # The bench lives on what torch keeps private, and its stubs leave out.
 dist: Any = torch.distributed
