@@ -19,7 +19,7 @@ import pytest
 import torchmigrate
 from torchmigrate import cli
 from torchmigrate.config import Settings
-from torchmigrate.files import Input
+from torchmigrate.files import SUFFIXES, Input
 from torchmigrate.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
 from torchmigrate.rule import Rule, Safety, Severity
 
@@ -74,6 +74,10 @@ def findings(path: str, data: bytes, settings: Settings) -> Iterator[Finding]:
                 fix,
                 source_lines=(line.decode(),),
             )
+
+
+def fake_wanted(settings: Settings) -> Callable[[str], bool]:
+    return lambda path: path.endswith(SUFFIXES)
 
 
 def fake_check(
@@ -138,7 +142,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Cap
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".git").mkdir()
     for name, members in (
-        ("runner", {"check": fake_check, "fix": fake_fix}),
+        ("runner", {"check": fake_check, "fix": fake_fix, "wanted": fake_wanted}),
         ("registry", {"rules": lambda: RULES}),
         ("write", {"write_atomic": fake_write, "Changed": Changed}),
     ):

@@ -321,3 +321,14 @@ class TestWindows:
     def test_edits_far_apart_are_verified_apart(self) -> None:
         old = "import N\n\n\n" + "def f():\n    return 1\n\n\n" * 50 + "x = M\n"
         verify(*edited(old, ("N", "aa"), ("M", "bb")))
+
+
+def test_findings_that_one_rewrite_mends_go_together() -> None:
+    """Half a pair of brackets is shared by the same fix only."""
+    wrap = (Edit(2, 2, "save("), Edit(4, 4, ")"))
+    one, same = Fix(wrap, Safety.UNSAFE, "one"), Fix(wrap, Safety.UNSAFE, "the same")
+    other = Fix((*wrap, Edit(9, 9, "x")), Safety.UNSAFE, "another")
+    chosen, rejected = select([one, same, other])
+    assert chosen == [one, same]
+    assert rejected == [other]
+    assert union(chosen) == list(wrap)

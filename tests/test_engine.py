@@ -1,15 +1,54 @@
-"""What the engine asks of rules beyond findings."""
+"""Facts that rules note about the project, and what fixing does with fixes that get in each other's way, or that cannot be proved."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from torchmigrate.context import Context, Options
-from torchmigrate.engine import Engine
-from torchmigrate.findings import Finding
+from torchmigrate.engine import Engine, Fixed
+from torchmigrate.findings import Finding, Fix
 from torchmigrate.project import Project
-from torchmigrate.rule import Rule
+from torchmigrate.rule import Rule, Safety
 from torchmigrate.uses import Use
+
+removal = Rule(code="XX901", symbols=("torch.remove",), message="goes", safety=Safety.SAFE)
+loss = Rule(code="XX902", symbols=("torch.lose",), message="goes, with its comments", safety=Safety.SAFE)
+
+
+@removal.check
+def check_removal(use: Use, ctx: Context) -> Iterator[Finding]:
+    edits = ctx.blocks.removed(use.place)
+    yield ctx.finding(
+        use, fix=lambda: edits if isinstance(edits, str) else Fix(edits, Safety.SAFE, "Remove it")
+    )
+
+
+@loss.check
+def check_loss(use: Use, ctx: Context) -> Iterator[Finding]:
+    edit = ctx.replace(use.place.statement, "pass")
+    yield ctx.finding(use, fix=lambda: Fix((edit,), Safety.SAFE, "Remove it"))
+
+
+def fix(text: str) -> Fixed:
+    engine = Engine([removal, loss], Options(target=(2, 15), minimum=(2, 0)))
+    return engine.fix("a.py", text.encode(), Project(), None, lambda finding: True)
+
+
+def test_statements_that_make_up_a_block_leave_a_pass() -> None:
+    fixed = fix("import torch\ndef f():\n    torch.remove()\n    torch.remove()\n    torch.remove(1)\n")
+    assert fixed.data == b"def f():\n    pass\n"
+    assert len(fixed.applied) == 3
+    assert not fixed.result.errors
+
+
+def test_a_fix_that_cannot_be_proved_is_left_out_and_said_so() -> None:
+    fixed = fix("import torch\ntorch.remove()\nprint(\n    torch.lose(  # why\n    ))\ntorch.remove(1)\n")
+    assert fixed.data == b"import torch\nprint(\n    torch.lose(  # why\n    ))\n"
+    assert [finding.code for finding in fixed.applied] == ["XX901", "XX901"]
+    assert [finding.code for finding in fixed.result.findings] == ["XX902"]
+    (error,) = fixed.result.errors
+    assert "XX902" in error.message
+    assert "# why" in error.message
 
 
 def test_what_a_rule_notes_in_one_file_is_known_in_all() -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import settings_of
+from tests.support import fix_text, settings_of
 from torchmigrate import runner
 from torchmigrate.files import Input
+from torchmigrate.project import Project
 
 
 def found(root: Path, files: dict[str, str]) -> dict[str, list[int]]:
@@ -87,3 +88,40 @@ def test_a_module_of_the_same_name_elsewhere_is_another(tmp_path: Path) -> None:
         "a/use.py": "from compat import script\nscript(f)",
     }
     assert found(tmp_path, project) == {"a/compat.py": [2], "a/use.py": [2]}
+
+
+def test_an_import_that_another_file_relies_on_stays(tmp_path: Path) -> None:
+    code = (
+        "import torch\nfrom torch.jit import annotate\nfrom typing import List\nx = annotate(List[int], [])\n"
+    )
+    settings, minimum = settings_of([])
+    (tmp_path / "a.py").write_text(code)
+    alone = runner.fix([Input(str(tmp_path / "a.py"))], settings, min_version=minimum)
+    assert b"import annotate" not in next(iter(alone)).after
+
+    (tmp_path / "b.py").write_text("from .a import (\n    annotate,\n)\n")
+    inputs = [Input(str(tmp_path / name)) for name in ("a.py", "b.py")]
+    together = runner.fix(inputs, settings, min_version=minimum)
+    assert b"import annotate" in next(iter(together)).after
+
+
+def test_an_import_that_a_type_comment_names_stays() -> None:
+    code = "from torch.jit import Final\nfrom typing import List\n\ndef f(x):\n    # type: (List[int]) -> None\n    y: Final[List[int]] = x\n"
+    fixed = fix_text(code)
+    assert "from typing import Final" in fixed
+    assert "import List" in fixed
+
+
+def test_other_files_are_searched_for_what_they_spell() -> None:
+    files = {
+        "/p/here.py": b"ops.mine.reduce",
+        "/p/call.py": b"import torch\ntorch.ops.mine.reduce(x)",
+        "/p/other.py": b"torch.ops.mine.reducer(x)",
+        "/p/string.py": b"\n\nname = 'mine::reduce'",
+    }
+    sought = (
+        (("mine::reduce",), (r"mine::reduce(?!\w)",)),
+        (("reduce", "mine"), (r"reduce(?!\w)", r"ops\.mine")),
+    )
+    found = Project(files, files.__getitem__).spelling(*sought, beside="/p/here.py")
+    assert found == [("/p/call.py", 2), ("/p/string.py", 3)]

@@ -234,12 +234,12 @@ def test_the_gate(text: bytes, passes: bool) -> None:
 
 
 def test_an_environment_variable_is_a_string_that_is_its_name() -> None:
-    code = '''
+    code = """
         import os, torch
         os.environ["TORCH_SWITCH"] = "1"
         os.environ.get("TORCH_SWITCHES")
         print("set TORCH_SWITCH to 1")
-        '''
+        """
     source = Source.read("case.py", textwrap.dedent(code).encode())
     (use,) = Uses(source, Watch(["$TORCH_SWITCH"])).found
     assert (use.symbol, use.name, use.kind) == ("$TORCH_SWITCH", "TORCH_SWITCH", Kind.STRING)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-LAZY: dict[str, str] = {}
+LAZY: dict[str, str] = {"probe": "torchmigrate.probe.command:probe"}
 """Commands that live in modules of their own: name → ``module:attribute``, imported when called."""
 
 
@@ -77,7 +77,8 @@ def common(command: Command) -> Command:
 
 @cli.command()
 @common
-def check(**given: Any) -> int:
+@click.option("--with-probe", is_flag=True, help="Also say whether this machine can run the target version.")
+def check(with_probe: bool, **given: Any) -> int:
     """Report what an upgrade breaks, deprecates or supersedes in PATHS (default: here)."""
     from torchmigrate import runner
 
@@ -87,6 +88,11 @@ def check(**given: Any) -> int:
         run.collect(
             runner.check(run.inputs, settings, min_version=minimum.version, progress=progress),
         )
+    if with_probe:
+        from torchmigrate.probe import command
+
+        run.report.settings = command.showing(settings)
+        run.collect([command.result(settings)])
     run.write_report()
     return run.status(failed=run.fails())
 
@@ -169,7 +175,7 @@ class Run:
         verbose: bool,
         **given: Any,
     ) -> None:
-        from torchmigrate import registry
+        from torchmigrate import registry, runner
 
         self.quiet = quiet
         self.results: list[FileResult] = []
@@ -186,6 +192,7 @@ class Run:
         self.report = Report(settings, loaded.minimum, known, color=colored, quiet=quiet)
         found = files.find(
             paths,
+            wanted=runner.wanted(settings),
             exclude=settings.excluded,
             force_exclude=settings.force_exclude,
             read_stdin=sys.stdin.buffer.read,

@@ -52,6 +52,13 @@ def _flag(value: object) -> bool:
     return value
 
 
+def _number(value: object) -> int:
+    number = int(value) if isinstance(value, str) else value
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise TypeError
+    return number
+
+
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise TypeError
@@ -103,6 +110,7 @@ CODES = _list_of("rule codes, prefixes of codes or family names", _CODE)
 SHOWN = _list_of("severities (error, warning, info) or rule codes", _CODE)
 GLOBS = _list_of("file patterns", r"[^\0]+")
 ARCHITECTURES = _list_of('compute capabilities such as "7.0"', r"\d{1,2}\.\d[a-z]?")
+JOBS = Kind("a number of processes", _number, {"type": "integer", "minimum": 0})
 VERSION = Kind('a version such as "2.12"', lambda value: versions.parse(_text(value)), _VERSION_SCHEMA)
 MINIMUM = Kind('"auto" or a version such as "2.4"', _minimum, {"anyOf": [{"const": "auto"}, _VERSION_SCHEMA]})
 PER_FILE = Kind(
@@ -174,6 +182,12 @@ class Settings:
     )
     keep_torchscript_support: bool = setting(
         FLAG, True, "Keep markers that only TorchScript reads, such as torch.jit.ignore."
+    )
+    jobs: int = setting(
+        JOBS,
+        0,
+        "Processes for many files; 0: as many as there are cores, and none for few files.",
+        metavar="N",
     )
     gpu_architectures: tuple[str, ...] = setting(
         ARCHITECTURES, (), "Compute capabilities that the project's machines have.", metavar="ARCHS"

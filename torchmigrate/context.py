@@ -14,6 +14,7 @@ from torchmigrate.rule import Rule, Safety, Severity
 from torchmigrate.versions import render, severity
 
 if TYPE_CHECKING:
+    from torchmigrate.blocks import Blocks
     from torchmigrate.concrete import Concrete
     from torchmigrate.names import Resolved
     from torchmigrate.project import Project
@@ -41,6 +42,7 @@ class Options:
     device_agnostic: bool = False
     script_replacement: str = "compile"
     keep_torchscript_support: bool = True
+    gpu_architectures: tuple[str, ...] = ()
 
 
 @dataclass
@@ -64,6 +66,13 @@ class Context:
     def imports(self) -> Imports:
         """Spells qualified names in this file."""
         return Imports(self.source, self.uses)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Removes statements of this file, and unwraps blocks."""
+        from torchmigrate.blocks import Blocks
+
+        return Blocks(self.source)
 
     def resolve(self, node: ast.AST, use: Use) -> Resolved | None:
         """What an expression near ``use`` is, or None."""

@@ -70,13 +70,14 @@ def select(fixes: Iterable[Fix]) -> tuple[list[Fix], list[Fix]]:
     """Splits ``fixes`` into those that can be applied together and the rest, which may fit in another round.
 
     Earlier fixes go first. A fix is chosen with all its edits or not at all. Fixes may share an edit (the import
-    that both need); see `union` for the edits of the chosen ones.
+    that both need), or be the same altogether (several findings that one rewrite mends); see `union` for the edits of the chosen ones.
     """
     chosen: list[Fix] = []
     rejected: list[Fix] = []
     taken: list[Edit] = []
     for fix in fixes:
-        fits = not any(_conflict(edit, other) for edit in fix.edits for other in taken)
+        same = any(fix.edits == other.edits for other in chosen)
+        fits = same or not any(_conflict(edit, other) for edit in fix.edits for other in taken)
         if fits and _is_consistent(fix):
             chosen.append(fix)
             taken += fix.edits

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate import edits, imports
 from torchmigrate.context import Context, Options
+from torchmigrate.documents.check import References
+from torchmigrate.documents.kinds import kind_of
 from torchmigrate.edits import VerifyError
 from torchmigrate.findings import Edit, FileError, FileResult, Finding, Span
 from torchmigrate.names import Links
@@ -69,6 +73,8 @@ class Engine:
         self._by_symbol: dict[str, list[Rule]] = {}
         self._noting: dict[str, dict[Note, Rule]] = {}
         wanted: set[str] = set()
+        rules = list(rules)
+        self.references = References(rules, options, selects)
         for rule in rules:
             wanted.update(rule.symbols, rule.asks)
             for symbol in rule.symbols:
@@ -78,22 +84,25 @@ class Engine:
         self.watch = Watch(wanted)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
 
-    def concerns(self, data: bytes) -> bool:
+    def concerns(self, path: str, data: bytes) -> bool:
         """Gate 1: whether a file with this content has to be looked at."""
-        return self.watch.gate.passes(data) or _MARK in data
+        if self.references.concerns(path, data):
+            return True
+        return not is_document(path) and (self.watch.gate.passes(data) or _MARK in data)
 
     def scan(self, path: str, data: bytes, project: Project, links: Links | None = None) -> Scan:
         """Checks one file that passed gate 1. Never raises for what the file holds."""
         try:
-            source = Source.read(path, data)
-            uses = Uses(source, self.watch, links)
-            findings, asked = self._findings(source, uses, project)
+            source, uses = self._opened(path, data, links)
+            findings, asked, named = self._findings(source, uses, project)
             result = self._suppressed(source, findings)
         except SourceError as error:
             return Scan(FileResult(path, errors=(_file_error(path, error),)))
         except RecursionError:
             return Scan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
-        mentions = tuple(self._mentions(path, source, uses, project))
+        if uses is None:
+            return Scan(result, mentions=tuple(named), provisional=asked)
+        mentions = (*named, *self._mentions(path, source, uses, project))
         scan = Scan(result, uses.exports, frozenset(uses.unlinked), mentions, asked)
         uses.scopes.release()
         return scan
@@ -105,65 +114,102 @@ class Engine:
         project: Project,
         links: Links | None,
         wants: Callable[[Finding], bool],
+        keeps: Callable[[str], bool] = lambda name: False,
     ) -> Fixed:
         """Applies the fixes that ``wants`` agrees to, in rounds, until none is left.
 
-        A file that does not verify comes back as it was, with an error in ``result``.
+        Imports that they leave unused go, but for names that ``keeps`` says other files import from this one.
+        A fix that cannot be proved is left out, with an error in ``result``.
         """
-        original = source = Source.read(path, data)
-        first = uses = Uses(source, self.watch, links)
+        source, uses = self._opened(path, data, links)
+        original, first = source, uses
         applied: list[Finding] = []
-        findings, _ = self._findings(source, uses, project)
+        unproved: dict[tuple[str, tuple[str, ...]], FileError] = {}
+        findings, *_ = self._findings(source, uses, project)
         for _ in range(MAX_ROUNDS):
             result = self._suppressed(source, findings)
-            chosen, changes = _choose(result.findings, wants)
+            chosen = _choose(
+                result.findings, lambda finding: _key(finding) not in unproved and wants(finding)
+            )
             if not chosen:
                 break
-            try:
-                source = self._applied(source, changes)
-            except (VerifyError, SourceError) as error:
-                return self._untouched(original, project, links, error)
-            applied += chosen
-            uses = Uses(source, self.watch, links)
-            findings, _ = self._findings(source, uses, project)
+            source, proved = self._proved(source, chosen, unproved)
+            applied += proved
+            uses = None if uses is None else Uses(source, self.watch, links)
+            findings, *_ = self._findings(source, uses, project)
         else:
             endless = SourceError(f"it still changes after {MAX_ROUNDS} rounds")
             return self._untouched(original, project, links, endless)
-        if applied:
-            source, result = self._without_unused_imports(source, first, uses, project, links, result)
+        if applied and first is not None and uses is not None:
+            unused = list(imports.unused_after(first, uses, keeps))
+            source, result = self._without(unused, source, project, links, result)
+        result = replace(result, errors=(*result.errors, *unproved.values()))
         return Fixed(source.raw, tuple(applied), result)
 
-    def _without_unused_imports(
-        self,
-        source: Source,
-        first: Uses,
-        last: Uses,
-        project: Project,
-        links: Links | None,
-        result: FileResult,
+    def _proved(
+        self, source: Source, chosen: list[Finding], unproved: dict[tuple[str, tuple[str, ...]], FileError]
+    ) -> tuple[Source, list[Finding]]:
+        """The source with the fixes of as many findings as can be proved together.
+
+        Fixes that only fail beside others have their turn in the next round (of two statements that make up a
+        block, the second to go has to leave a ``pass``); those that fail alone are added to ``unproved``.
+        """
+        with contextlib.suppress(VerifyError, SourceError):
+            return self._applied(source, _edits(chosen)), chosen
+        result = source
+        proved: list[Finding] = []
+        for finding in chosen:
+            try:
+                alone = self._applied(source, _edits([finding]))
+            except (VerifyError, SourceError) as error:
+                place = _file_error(source.path, error)
+                message = f"left as it was, the fix of {finding.code} cannot be proved: {error.message}"
+                unproved[_key(finding)] = replace(place, message=message)
+                continue
+            with contextlib.suppress(VerifyError, SourceError):
+                result = self._applied(source, _edits([*proved, finding])) if proved else alone
+                proved.append(finding)
+        return result, proved
+
+    def _without(
+        self, unused: list[Edit], source: Source, project: Project, links: Links | None, result: FileResult
     ) -> tuple[Source, FileResult]:
-        """Removes imports that the fixes have left unused; where that cannot be proved, they stay."""
-        unused = list(imports.unused_after(first, last))
+        """Removes unused imports; where that cannot be proved, they stay."""
         if not unused:
             return source, result
         try:
             source = self._applied(source, unused)
         except (VerifyError, SourceError):
             return source, result
-        findings, _ = self._findings(source, Uses(source, self.watch, links), project)
+        findings, *_ = self._findings(source, Uses(source, self.watch, links), project)
         return source, self._suppressed(source, findings)
 
     def _applied(self, source: Source, changes: Sequence[Edit]) -> Source:
         """The source with edits applied. Raises VerifyError or SourceError if they change more than they say."""
-        changed = Source.read(source.path, source.replaced(changes))
+        content = source.replaced(changes)
+        if is_document(source.path):
+            from torchmigrate.documents.document import Document
+            from torchmigrate.documents.verify import verify as verify_document
+
+            document = Document.read(source.path, content)
+            verify_document(Document.read(source.path, source.raw), document, changes)
+            return document
         from torchmigrate.verify import verify
 
+        changed = Source.read(source.path, content)
         verify(source, changed, changes)
         return changed
 
-    def _untouched(
-        self, source: Source, project: Project, links: Links | None, error: VerifyError | SourceError
-    ) -> Fixed:
+    def _opened(self, path: str, data: bytes, links: Links | None) -> tuple[Source, Uses | None]:
+        """The file as a source, with its names if it is Python: the one place where the two kinds part."""
+        if is_document(path):
+            from torchmigrate.documents.document import Document
+
+            return Document.read(path, data), None
+        source = Source.read(path, data)
+        return source, Uses(source, self.watch, links)
+
+    def _untouched(self, source: Source, project: Project, links: Links | None, error: SourceError) -> Fixed:
         scan = self.scan(source.path, source.raw, project, links)
         failure = replace(
             _file_error(source.path, error),
@@ -171,7 +217,24 @@ class Engine:
         )
         return Fixed(source.raw, (), replace(scan.result, errors=(*scan.result.errors, failure)))
 
-    def _findings(self, source: Source, uses: Uses, project: Project) -> tuple[list[Finding], bool]:
+    def _findings(
+        self, source: Source, uses: Uses | None, project: Project
+    ) -> tuple[list[Finding], bool, list[Mention]]:
+        """What the rules say of a file, whether they asked about the project, and what packages the file names."""
+        found: list[Finding] = []
+        named: list[Mention] = []
+        asked = False
+        if self.references.covers(source.path):
+            found, asked, named = self.references.findings(source, project)
+        if uses is not None:
+            said, asked_for_uses = self._said(source, uses, project)
+            found += said
+            asked |= asked_for_uses
+        found.sort(key=lambda finding: (finding.span, finding.code) if finding.span else ((), finding.code))
+        return found, asked, named
+
+    def _said(self, source: Source, uses: Uses, project: Project) -> tuple[list[Finding], bool]:
+        """What the rules say of the uses of symbols."""
         found: list[Finding] = []
         asked = False
         contexts: dict[str, Context] = {}
@@ -184,13 +247,12 @@ class Engine:
                     context = contexts[rule.code] = Context(source, uses, project, self.options, rule)
                 found.extend(_checked(rule, use, context))
                 asked |= context.asked_project
-        found.sort(key=lambda finding: (finding.span, finding.code) if finding.span else ((), finding.code))
         return found, asked
 
     def _mentions(self, path: str, source: Source, uses: Uses, project: Project) -> Iterator[Mention]:
         """The symbols that a file uses, and what rules note about these uses."""
         for use in uses.found:
-            yield Mention(use.symbol, use.kind, path, use.node.lineno)
+            yield Mention(use.symbol, use.kind, path, use.node.lineno, _constants(use))
             for note, rule in self._noting.get(use.symbol, {}).items():
                 for name in note(use, Context(source, uses, project, self.options, rule)):
                     yield Mention(name, use.kind, path, use.node.lineno)
@@ -200,9 +262,14 @@ class Engine:
         if _MARK in source.text:
             from torchmigrate import suppress
 
-            found = suppress.suppressions(source)
+            found = suppress.suppressions(source, getattr(source, "comments_and_statements", None))
             findings, number = found.apply(findings, lambda codes: self._covers(codes, source.path))
         return FileResult(source.path, tuple(_located(f, source) for f in findings), suppressed=number)
+
+
+def is_document(path: str) -> bool:
+    """Whether the file is a project file and no Python module (``setup.py`` is both)."""
+    return kind_of(path) not in (None, "python")
 
 
 def _located(finding: Finding, source: Source) -> Finding:
@@ -219,14 +286,26 @@ def _checked(rule: Rule, use: Use, context: Context) -> list[Finding]:
     return list(rule.check_function(use, context))
 
 
-def _choose(
-    findings: Iterable[Finding], wants: Callable[[Finding], bool]
-) -> tuple[list[Finding], list[Edit]]:
-    """The findings whose fixes go together, and all their edits."""
+def _constants(use: Use) -> tuple[tuple[str, object], ...]:
+    keywords = use.call.keywords if use.call is not None else []
+    return tuple((k.arg, k.value.value) for k in keywords if k.arg and isinstance(k.value, ast.Constant))
+
+
+def _choose(findings: Iterable[Finding], wants: Callable[[Finding], bool]) -> list[Finding]:
+    """The findings whose fixes go together."""
     wanted = [f for f in findings if f.fix is not None and f.fix.safety is not Safety.MANUAL and wants(f)]
     chosen, _ = edits.select(f.fix for f in wanted if f.fix is not None)
     identities = {id(fix) for fix in chosen}
-    return [f for f in wanted if id(f.fix) in identities], edits.union(chosen)
+    return [f for f in wanted if id(f.fix) in identities]
+
+
+def _edits(findings: Iterable[Finding]) -> list[Edit]:
+    return edits.union(f.fix for f in findings if f.fix is not None)
+
+
+def _key(finding: Finding) -> tuple[str, tuple[str, ...]]:
+    """What tells a finding from others after the file has changed around it."""
+    return finding.code, finding.source_lines
 
 
 def _file_error(path: str, error: SourceError | VerifyError) -> FileError:

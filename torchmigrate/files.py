@@ -65,7 +65,7 @@ class Found:
 def find(
     paths: Sequence[str],
     *,
-    wanted: Callable[[str], bool] = lambda name: name.endswith(SUFFIXES),
+    wanted: Callable[[str], bool] = lambda path: path.endswith(SUFFIXES),
     exclude: Sequence[str] = EXCLUDE,
     force_exclude: bool = False,
     read_stdin: Callable[[], bytes] | None = None,
@@ -73,7 +73,7 @@ def find(
 ) -> Found:
     """The files that ``paths`` name or hold, each once, in the order of the arguments and of their names.
 
-    ``wanted`` says by a file's name whether it is checked; a file named directly always is, unless
+    ``wanted`` says by a file's path whether it is checked; a file named directly always is, unless
     ``force_exclude`` and one of the patterns ``exclude`` match it. The path ``-`` is standard input, which
     ``read_stdin`` reads. Patterns are those of ``.gitignore``, made absolute by `anchor`. Nothing is raised for
     what cannot be read: it becomes a `FileError`.
@@ -184,7 +184,7 @@ class _Search:
             return
         real = os.path.realpath(path)
         if stat.S_ISDIR(mode):
-            if self.wanted(os.path.basename(real)):
+            if real.endswith(SUFFIXES):
                 self._fail(path, "is a folder with the name of a file")
             scopes = [scope for scope in _scopes_above(real) if not _ignored([scope], real, True)]
             self._walk(_shown(path), real, scopes, (real,))
@@ -225,20 +225,20 @@ class _Search:
                 link = entry.is_symlink()
                 is_folder = entry.is_dir()
             except OSError as error:
-                if self.wanted(name):
+                if self.wanted(os.path.join(shown, name)):
                     self._fail(os.path.join(shown, name), _reason(error))
                 continue
-            wanted = self.wanted(name)
+            path = os.path.join(shown, name)
+            wanted = self.wanted(path)
             if not (is_folder or wanted):
                 continue
-            path = os.path.join(shown, name)
             place = os.path.join(real, name)
             if (spec and self.excludes.match(name, place, is_folder)) or (
                 scopes and _ignored(scopes, place, is_folder)
             ):
                 continue
             if is_folder:
-                if wanted:
+                if wanted and name.endswith(SUFFIXES):
                     self._fail(path, "is a folder with the name of a file")
                 self._enter(path, os.path.realpath(place) if link else place, scopes, trail)
             else:

@@ -47,7 +47,7 @@ _GENERIC = frozenset(
 )
 """Identifiers too common in code that has nothing to do with a symbol to be its token, if it has another one."""
 
-_TORCH_RENAMED = re.compile(
+_TORCH_RENAMED = (
     rb"(?<![\w.])from\s+torch\s+import(?!\w)"
     rb"|(?<!\w)torch\s+as\s"
     rb"|(?<!\w)import\s*\(?\s*\*"
@@ -67,26 +67,21 @@ class Gate:
     def __init__(self, symbols: Iterable[str]) -> None:
         self.token_of = _tokens(list(symbols))
         """The token of each symbol; for ``torch._C._jit_*`` the beginning ``_jit_`` of an identifier."""
-        below_torch = {
-            token
-            for token in self.token_of.values()
-            if all(segments(s)[1:2] == [token] for s, t in self.token_of.items() if t == token)
+        served: dict[str, list[str]] = {}
+        for symbol, token in self.token_of.items():
+            served.setdefault(token, []).append(symbol)
+        self._beginnings = {
+            token.encode() for token, of in served.items() if any(s.endswith(token + "*") for s in of)
         }
-        beginnings = {t for s, t in self.token_of.items() if s.endswith(t + "*")}
-        self._tokens = {
-            token.encode(): identifier(token, beginning=token in beginnings)
-            for token in self.token_of.values()
+        self._below_torch = {
+            token.encode() for token, of in served.items() if all(segments(s)[1:2] == [token] for s in of)
         }
-        self._spelled = {
-            token.encode(): re.compile(rb"torch(?<!\wtorch)[\s\\]*\.[\s\\]*" + token.encode() + rb"(?!\w)")
-            for token in below_torch
-        }
-        self._partners = {token.encode(): self._beside(token) for token in self.token_of.values()}
+        self._partners = {token.encode(): _beside(token, of) for token, of in served.items()}
         self._families: dict[bytes, list[bytes]] = {}
         """The tokens by the shortest one that they contain: where that is absent, so are they."""
-        for token in sorted(self._tokens, key=len):
-            shortest = next((short for short in self._families if short in token), token)
-            self._families.setdefault(shortest, []).append(token)
+        for spelled_token in sorted(self._partners, key=len):
+            shortest = next((short for short in self._families if short in spelled_token), spelled_token)
+            self._families.setdefault(shortest, []).append(spelled_token)
 
     def passes(self, text: bytes) -> bool:
         """Whether the text mentions torch, and spells a token as an identifier of its own.
@@ -98,14 +93,17 @@ class Gate:
             return False
         doubtful = False
         for token in self._present(text):
-            if token not in self._spelled:
-                if self._tokens[token].search(text):
+            if token not in self._below_torch:
+                if self._pattern(token).search(text):
                     return True
-            elif self._spelled[token].search(text):
+            elif _below_torch(token).search(text):
                 return True
             else:
-                doubtful = doubtful or self._tokens[token].search(text) is not None
-        return doubtful and _TORCH_RENAMED.search(text) is not None
+                doubtful = doubtful or self._pattern(token).search(text) is not None
+        return doubtful and re.search(_TORCH_RENAMED, text) is not None
+
+    def _pattern(self, token: bytes) -> re.Pattern[bytes]:
+        return identifier(token.decode(), beginning=token in self._beginnings)
 
     def _present(self, text: bytes) -> Iterator[bytes]:
         """The tokens that the text contains, with what must stand beside them."""
@@ -117,18 +115,27 @@ class Gate:
                     ):
                         yield token
 
-    def _beside(self, token: str) -> list[frozenset[bytes]]:
-        """The other identifiers that a file must spell for the token to matter: one of these sets."""
-        symbols = [segments(symbol.rstrip("*")) for symbol, own in self.token_of.items() if own == token]
-        needed = {
-            frozenset(p.encode() for p in parts if p not in ("torch", "()", token)) for parts in symbols
-        }
-        return [parts for parts in needed if not any(other < parts for other in needed)]
-
     def positions(self, text: bytes) -> Iterator[int]:
         """The byte offsets at which the text spells a token."""
         for token in self._present(text):
-            yield from (match.start() for match in self._tokens[token].finditer(text))
+            yield from (match.start() for match in self._pattern(token).finditer(text))
+
+
+def _beside(token: str, symbols: list[str]) -> list[frozenset[bytes]]:
+    """The other identifiers that a file must spell for the token to matter: one of these sets."""
+    needed: list[frozenset[bytes]] = []
+    for symbol in sorted(symbols, key=len):
+        others = (part for part in segments(symbol.rstrip("*")) if part not in ("torch", "()", token))
+        parts = frozenset(part.encode() for part in others)
+        if not any(fewer <= parts for fewer in needed):
+            needed.append(parts)
+    return needed
+
+
+@cache
+def _below_torch(token: bytes) -> re.Pattern[bytes]:
+    """Matches ``torch.token``, however it is broken over lines."""
+    return re.compile(rb"torch(?<!\wtorch)[\s\\]*\.[\s\\]*" + token + rb"(?!\w)")
 
 
 @cache

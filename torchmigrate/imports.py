@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from torchmigrate.findings import Edit
@@ -84,10 +85,14 @@ class Imports:
         ``from torch.jit import Final`` → ``from typing import Final``. None unless the name is bound once, by a
         plain ``from`` import.
         """
-        if not isinstance(use.node, ast.Name):
+        if isinstance(use.node, ast.Name):
+            bound = use.node.id
+        elif isinstance(use.node, ast.alias):
+            bound = use.node.asname or use.node.name
+        else:
             return None
-        owner = use.place.scope.find(use.node.id)
-        bindings = owner.bindings[use.node.id] if owner else []
+        owner = use.place.scope.find(bound)
+        bindings = owner.bindings[bound] if owner else []
         if len(bindings) != 1 or bindings[0].kind is not BindingKind.FROM or bindings[0].alternative:
             return None
         alias = bindings[0].node
@@ -97,9 +102,7 @@ class Imports:
             statement = place.statement
             if isinstance(statement, ast.ImportFrom) and alias in statement.names:
                 module, _, leaf = name.rpartition(".")
-                renamed = f"from {module} import {leaf}" + (
-                    f" as {use.node.id}" if leaf != use.node.id else ""
-                )
+                renamed = f"from {module} import {leaf}" + (f" as {bound}" if leaf != bound else "")
                 return self._rebound(statement, alias, renamed)
         return None
 
@@ -117,7 +120,7 @@ class Imports:
     def _extend(self, name: str) -> Spelling | None:
         """Adds to a ``from`` import of the same module that stands at the top level of the file."""
         module, _, leaf = name.rpartition(".")
-        if any(leaf in scope.bindings or scope.stars for scope in self.uses.scopes.all):
+        if hasattr(builtins, leaf) or any(leaf in s.bindings or s.stars for s in self.uses.scopes.all):
             return None
         for statement in self.uses.scopes.module.node.body:
             if isinstance(statement, ast.ImportFrom) and statement.module == module and not statement.level:
@@ -154,15 +157,16 @@ def _is_docstring(node: ast.stmt, index: int) -> bool:
     return index == 0 and isinstance(node, ast.Expr) and string(node.value) is not None
 
 
-def unused_after(before: Uses, after: Uses, keep: Iterable[str] = ()) -> Iterator[Edit]:
+def unused_after(before: Uses, after: Uses, keeps: Callable[[str], bool]) -> Iterator[Edit]:
     """The edits that remove imports of ``after`` whose names were read in ``before`` and are no more.
 
-    Left alone are names in ``keep``, those of a package's ``__init__.py`` or of ``__all__``, imports under a
-    ``noqa`` comment or inside a ``try``, and every name that a string of the file spells.
+    Left alone are names that ``keeps`` says others import from the file, those of a package's ``__init__.py`` or
+    of ``__all__``, imports under a ``noqa`` comment or inside a ``try``, and every name that a string or a type
+    comment of the file spells.
     """
     if before.source.path.endswith("__init__.py"):
         return
-    lost = _read(before) - _read(after) - set(keep)
+    lost = {name for name in _read(before) - _read(after) if not keeps(name)}
     for place in after.scopes.places:
         statement = place.statement
         if not isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -182,6 +186,8 @@ def _read(uses: Uses) -> set[str]:
             names.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             names.update(re.findall(r"\w+", node.value))
+    for comment in re.findall(rb"#\s*type:([^\r\n]*)", uses.source.text):
+        names.update(re.findall(r"\w+", comment.decode()))
     return names
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from torchmigrate.names import Links
 from torchmigrate.rule import Kind
 from torchmigrate.symbols import join, segments
+
+Sought = tuple[tuple[str, ...], tuple[str, ...]]
+"""Words and regular expressions that a file is searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +23,22 @@ class Mention:
     kind: Kind
     path: str
     line: int
+    constants: tuple[tuple[str, object], ...] = ()
+    """The keyword arguments of a call that are literal numbers, strings, booleans or None."""
 
 
 class Project:
     """The facts that rules may ask about, complete before the last rule runs. Paths are absolute."""
 
-    def __init__(self, paths: Iterable[str] = ()) -> None:
+    def __init__(self, paths: Iterable[str] = (), read: Callable[[str], bytes] | None = None) -> None:
         self.exports: dict[str, dict[str, str]] = {}
         """For each file, its global names that stand for something of torch's, with torch's name for it."""
         self._mentions: dict[str, list[Mention]] = {}
         self._by_stem: dict[str, list[str]] = {}
-        for path in paths:
+        self._paths = list(paths)
+        self._read = read
+        self._spelling: dict[tuple[tuple[Sought, ...], str], list[tuple[str, int]]] = {}
+        for path in self._paths:
             self._by_stem.setdefault(os.path.basename(module_path(path)), []).append(path)
 
     def export(self, path: str, names: Mapping[str, str]) -> bool:
@@ -51,6 +60,34 @@ class Project:
         """Every use of the symbols (or of the names that rules note) in the project, of the given kinds."""
         wanted = frozenset(kinds)
         return [m for symbol in symbols for m in self._mentions.get(symbol, ()) if m.kind in wanted]
+
+    def spelling(self, *sought: Sought, beside: str) -> list[tuple[str, int]]:
+        """The files other than ``beside`` whose text has all the words and expressions of one of ``sought``.
+
+        Each comes with the line of the first expression. The words are plain text and searched first.
+        """
+        key = (sought, beside)
+        if key not in self._spelling:
+            self._spelling[key] = list(self._search(sought, beside))
+        return self._spelling[key]
+
+    def _search(self, sought: tuple[Sought, ...], beside: str) -> Iterator[tuple[str, int]]:
+        compiled = [
+            ([word.encode() for word in words], [re.compile(e.encode()) for e in expressions])
+            for words, expressions in sought
+        ]
+        for path in self._paths:
+            if path == beside or self._read is None:
+                continue
+            try:
+                text = self._read(path)
+            except OSError:
+                continue
+            for words, expressions in compiled:
+                found = [all(w in text for w in words) and e.search(text) for e in expressions]
+                if all(found) and isinstance(found[0], re.Match):
+                    yield path, text.count(b"\n", 0, found[0].start()) + 1
+                    break
 
     def links(self, path: str) -> ProjectLinks:
         """What names mean that the file at ``path`` imports from other files of the project."""
@@ -121,6 +158,27 @@ class ProjectLinks(Links):
                     root = os.path.dirname(root)
                 if len(parts) > 1 or is_within(folder, root) or is_within(folder, _project_of(root)):
                     yield path
+
+
+class Imported:
+    """Which names the files of a project import from modules of which (last) name; read from their bytes."""
+
+    _IMPORT = re.compile(
+        rb"^[ \t]*from[ \t]+[.\w]*?(\w*)[ \t]+import[ \t]*(\([^)]*\)|[^\r\n;]*)", re.MULTILINE
+    )
+
+    def __init__(self) -> None:
+        self._names: set[tuple[bytes, bytes]] = set()
+
+    def read(self, text: bytes) -> None:
+        """Takes in the ``from`` imports of one file."""
+        for module, names in self._IMPORT.findall(text):
+            self._names.update((module, name) for name in re.findall(rb"\w+|\*", names))
+
+    def has(self, path: str, name: str) -> bool:
+        """Whether some file may import ``name`` from the module at ``path``."""
+        module = os.path.basename(module_path(path)).encode()
+        return (module, name.encode()) in self._names or (module, b"*") in self._names
 
 
 def module_path(path: str) -> str:

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
+    from torchmigrate.documents.context import ReferenceContext
+    from torchmigrate.documents.references import Reference, Sort
     from torchmigrate.findings import Finding
     from torchmigrate.uses import Use
     from torchmigrate.versions import Version
 
     Check = Callable[[Use, Context], Iterator[Finding]]
+    ReferenceCheck = Callable[[Reference, ReferenceContext], Iterator[Finding]]
     Note = Callable[[Use, Context], Iterator[str]]
 
 
@@ -93,7 +96,10 @@ class Rule:
     """The uses that the rule wants to see."""
     asks: tuple[str, ...] = ()
     """Symbols of other rules whose uses in the project this rule asks about."""
+    references: tuple[Sort, ...] = ()
+    """What the rule wants to see of project files: the rule looks at those and not at Python modules."""
     check_function: Check | None = None
+    check_reference_function: ReferenceCheck | None = None
     note_function: Note | None = None
     name: str = ""
     """The file's name; this and the next two are set by `torchmigrate.registry`."""
@@ -103,6 +109,11 @@ class Rule:
     def check(self, function: Check) -> Check:
         """Decorator: the function that turns a use into findings. Without one, every use is a finding."""
         self.check_function = function
+        return function
+
+    def check_reference(self, function: ReferenceCheck) -> ReferenceCheck:
+        """Decorator: the function that turns a reference in a project file into findings."""
+        self.check_reference_function = function
         return function
 
     def note(self, function: Note) -> Note:

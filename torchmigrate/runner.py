@@ -6,23 +6,31 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 from torchmigrate import registry
 from torchmigrate.config import Settings
 from torchmigrate.context import Options
-from torchmigrate.engine import Engine, Scan
-from torchmigrate.files import Input
+from torchmigrate.documents.kinds import kind_of
+from torchmigrate.engine import Engine, Scan, is_document
+from torchmigrate.files import SUFFIXES, Input
 from torchmigrate.findings import FileError, FileResult, Finding
 from torchmigrate.garbage import Paused
 from torchmigrate.gate import spelled
-from torchmigrate.project import Project, module_path
+from torchmigrate.project import Imported, Project, module_path
 from torchmigrate.rule import Safety
 from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Uses
 from torchmigrate.versions import Version
 
 Progress = Callable[[int, int], None]
+
+WORTHWHILE = 400
+"""Files from which on starting processes costs less than it saves; of files that rules look into, an eighth."""
+
+MAX_PASSES = 10
+"""Passes over a project after which fixing stops although it still changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,14 @@ class FixResult:
     applied: tuple[Finding, ...]
     result: FileResult
     """What remains after fixing."""
+
+
+def wanted(settings: Settings) -> Callable[[str], bool]:
+    """Tells by a path whether a selected rule looks into such a file: a Python module, or a project file."""
+    selected = [r for r in registry.rules().values() if settings.selects(r.code, r.family, r.default)]
+    python = any(not rule.references for rule in selected)
+    documents = any(rule.references for rule in selected)
+    return lambda path: (python and path.endswith(SUFFIXES)) or (documents and kind_of(path) is not None)
 
 
 def check(
@@ -55,11 +71,50 @@ def fix(
     choose: Callable[[Finding], bool] | None = None,
     progress: Progress | None = None,
 ) -> Iterator[FixResult]:
-    """Each file fixed, in order; nothing is written. ``choose`` is asked about every fix that may be applied."""
-    run = Run(files, settings, min_version)
-    run.scan(progress)
-    for path in run.files:
-        yield run.fixed(path, choose)
+    """Each file fixed, in order; nothing is written. ``choose`` is asked about every fix that may be applied.
+
+    What rules say of one file depends on the others (whether any of them still scripts), so the project is scanned
+    and fixed again until nothing changes: a second run would find nothing to do.
+    """
+    choice = Choice(choose)
+    results: dict[str, FixResult] = {}
+    for _ in range(MAX_PASSES):
+        run = Run(files, settings, min_version)
+        run.scan(progress)
+        progress = None  # the passes to come are shorter, and not foreseen
+        fresh = {path: run.fixed(path, choice) for path in run.files}
+        results = {path: _joined(results.get(path), fixed) for path, fixed in fresh.items()}
+        changed = {path: fixed.after for path, fixed in fresh.items() if fixed.applied}
+        if not changed:
+            break
+        files = [replace(file, data=changed.get(path, file.data)) for path, file in run.files.items()]
+    yield from results.values()
+
+
+def _joined(earlier: FixResult | None, later: FixResult) -> FixResult:
+    """What two passes over a file come to."""
+    if earlier is None or not earlier.applied:
+        return later
+    after = later.after if later.applied else earlier.after
+    return replace(later, before=earlier.before, after=after, applied=earlier.applied + later.applied)
+
+
+class Choice:
+    """Asks about each fix once, however many rounds and passes it comes up in."""
+
+    def __init__(self, choose: Callable[[Finding], bool] | None) -> None:
+        self._choose = choose
+        self._declined: set[tuple[str, str, tuple[str, ...]]] = set()
+
+    def __call__(self, finding: Finding) -> bool:
+        """Whether to apply the fix of a finding."""
+        key = (finding.path, finding.code, finding.source_lines)
+        if key in self._declined:
+            return False
+        if self._choose is None or self._choose(finding):
+            return True
+        self._declined.add(key)
+        return False
 
 
 class Run:
@@ -75,7 +130,7 @@ class Run:
         }
         options = _options(settings, min_version)
         self.engine = Engine(self._rules.values(), options, self._selects, self._covers)
-        self.project = Project(self.files)
+        self.project = Project(self.files, lambda path: _read(self.files[path]))
         self.scans: dict[str, Scan] = {}
         self._garbage = Paused()
         self._opened: dict[str, set[str]] = {}
@@ -94,25 +149,33 @@ class Run:
         scan = self.scans.get(path)
         return scan.result if scan is not None else FileResult(self.files[path].path)
 
-    def fixed(self, path: str, choose: Callable[[Finding], bool] | None) -> FixResult:
+    def fixed(self, path: str, choose: Choice) -> FixResult:
         """The file with its fixes applied."""
         result = self.result(path)
         if not any(self._applies(finding) for finding in result.findings):
             return FixResult(result.path, b"", b"", (), result)
-        data = _read(self.files[path])
-        declined: set[tuple[str, tuple[str, ...]]] = set()
-
-        def wants(finding: Finding) -> bool:
-            key = (finding.code, finding.source_lines)
-            if not self._applies(finding) or key in declined:
-                return False
-            if choose is None or choose(finding):
-                return True
-            declined.add(key)
-            return False
-
-        fixed = self.engine.fix(result.path, data, self.project, self.project.links(path), wants)
+        try:
+            data = _read(self.files[path])
+            fixed = self.engine.fix(
+                result.path,
+                data,
+                self.project,
+                self.project.links(path),
+                lambda finding: self._applies(finding) and choose(finding),
+                lambda name: self._imported.has(path, name),
+            )
+        except (OSError, SourceError) as error:  # it was readable when it was scanned
+            failure = FileError(result.path, f"changed while it was being looked at: {error}")
+            return FixResult(result.path, b"", b"", (), FileResult(result.path, errors=(failure,)))
         return FixResult(result.path, data, fixed.data, fixed.applied, fixed.result)
+
+    @cached_property
+    def _imported(self) -> Imported:
+        imported = Imported()
+        for file in self.files.values():
+            with contextlib.suppress(OSError):
+                imported.read(_read(file))
+        return imported
 
     def _applies(self, finding: Finding) -> bool:
         allowed = (Safety.SAFE, Safety.UNSAFE) if self.settings.unsafe_fixes else (Safety.SAFE,)
@@ -124,24 +187,50 @@ class Run:
             self._scan_all(progress)
 
     def _scan_all(self, progress: Progress | None) -> None:
-        for done, (path, file) in enumerate(self.files.items()):
+        found: dict[str, Scan] = {}
+        for done, (path, scan) in enumerate(self._looks(list(self.files), WORTHWHILE)):
             if progress is not None:
                 progress(done, len(self.files))
-            try:
-                data = _read(file)
-            except OSError as error:
-                self.scans[path] = _unreadable(file, error)
-                continue
-            if self.engine.concerns(data):
-                self._scan(path, data)
+            if scan is not None:
+                found[path] = scan
+        self.scans = {path: found[path] for path in self.files if path in found}
         self._link()
         for scan in self.scans.values():
             self.project.mention(scan.mentions)
-        for path, scan in list(self.scans.items()):
-            if scan.provisional:
-                self._rescan(path)
+        provisional = [path for path, scan in self.scans.items() if scan.provisional]
+        for path, scan in self._looks(provisional, WORTHWHILE // 8):
+            if scan is not None:
+                self.scans[path] = scan
         if progress is not None:
             progress(len(self.files), len(self.files))
+
+    def _looks(self, paths: list[str], worthwhile: int) -> Iterator[tuple[str, Scan | None]]:
+        """What each file gives with what is known of the project; None for one that gate 1 turns away.
+
+        In processes of their own if there are ``worthwhile`` files or more; then in no particular order.
+        """
+        if len(paths) < worthwhile or self.settings.jobs == 1:
+            for path in paths:
+                yield path, self.look(path, self.files[path])
+            return
+        from torchmigrate import workers
+
+        count = workers.processes(self.settings.jobs)
+        make = partial(_looker, self.settings, self.engine.options.minimum, self.project)
+        items = [(path, self.files[path]) for path in paths]
+        for (path, file), scan in workers.map_all(make, items, count):
+            yield path, _died(file) if isinstance(scan, workers.Died) else scan
+
+    def look(self, path: str, file: Input) -> Scan | None:
+        """What a file gives with what is known of the project; None if gate 1 turns it away."""
+        try:
+            data = _read(file)
+        except OSError as error:
+            return _unreadable(file, error)
+        if not self.engine.concerns(file.path, data):
+            return None
+        self._garbage.tick(len(data))
+        return self.engine.scan(file.path, data, self.project, self.project.links(path))
 
     def _scan(self, path: str, data: bytes) -> None:
         self._garbage.tick(len(data))
@@ -174,6 +263,8 @@ class Run:
         imports = _imports({os.path.basename(module_path(path)) for path in fresh})
         reached = set()
         for path, file in self.files.items():
+            if is_document(path):
+                continue
             with contextlib.suppress(OSError):
                 data = _read(file)
                 if any(True for _ in spelled(exported, data)) and imports.search(data):
@@ -235,6 +326,7 @@ def _options(settings: Settings, minimum: Version) -> Options:
         settings.device_agnostic,
         settings.script_replacement,
         settings.keep_torchscript_support,
+        settings.gpu_architectures,
     )
 
 
@@ -243,6 +335,21 @@ def _read(file: Input) -> bytes:
         return file.data
     with open(file.path, "rb") as stream:
         return stream.read()
+
+
+def _looker(
+    settings: Settings, min_version: Version, project: Project
+) -> Callable[[tuple[str, Input]], Scan | None]:
+    """The work of a worker process: a run of its own, with what is known of the project."""
+    run = Run([], settings, min_version)
+    run.project = project
+    run._garbage.__enter__()
+    return lambda item: run.look(*item)
+
+
+def _died(file: Input) -> Scan:
+    message = "the process that looked at it died; it is not checked"
+    return Scan(FileResult(file.path, errors=(FileError(file.path, message),)))
 
 
 def _unreadable(file: Input, error: OSError) -> Scan:

@@ -146,11 +146,16 @@ class Suppressions:
         return Edit(span.start - (len(before) - len(before.rstrip())), span.end, "")
 
 
-def suppressions(source: Source) -> Suppressions:
-    """The suppression comments of ``source``; costs nothing where it has none."""
+def suppressions(
+    source: Source, scan: Callable[[], tuple[list[Span], list[Span]]] | None = None
+) -> Suppressions:
+    """The suppression comments of ``source``; costs nothing where it has none.
+
+    ``scan`` gives the comments and the statements of what is no Python.
+    """
     if _MARK not in source.text:
         return Suppressions(source, [], [])
-    comments, statements = _scan(source)
+    comments, statements = _scan(source) if scan is None else scan()
     starts = [statement.start for statement in statements]
     directives: list[_Directive] = []
     malformed: list[Span] = []

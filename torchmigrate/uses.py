@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from torchmigrate.flow import Flow
 from torchmigrate.gate import spelled
 from torchmigrate.names import Links, Names, Resolved, leaf, literal_getattr, string
 from torchmigrate.rule import Kind
@@ -88,6 +89,11 @@ class Uses:
         self._hiding: set[str] = set()
         self._hot_lines: list[int] = []
         self._heat()
+
+    @cached_property
+    def flow(self) -> Flow:
+        """Where values go inside their scopes."""
+        return Flow(self.scopes)
 
     @cached_property
     def found(self) -> list[Use]:

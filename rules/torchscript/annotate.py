@@ -11,9 +11,11 @@ well as to TorchScript.
     →
     return None
 
-Fix safety: safe where the call becomes an annotated assignment, which TorchScript reads as well, or where the
-project neither scripts nor traces anything. Unsafe for a plain value in a project that scripts: TorchScript may
-infer another type from the value alone (a bare `[]` is a list of tensors to it).
+Fix safety: safe where the call becomes an annotated assignment, which TorchScript reads as well, where the code
+states the type already, or where the project neither scripts nor traces anything. Unsafe for a plain value in a
+project that scripts: TorchScript may infer another type from the value alone (a bare `[]` is a list of tensors to
+it). An annotation is written for a variable that no other block binds, and for
+attributes in `__init__`.
 
 Source: torch 2.0.1 to 2.15.0 wheels: torch/jit/__init__.py (`annotate`).
 """
@@ -24,10 +26,11 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchmigrate.calls import argument
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.rule import Rule, Safety
 
-from .authoring import AUTHORING
+from .authoring import ASKS, makes_torchscript
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -39,35 +42,73 @@ rule = Rule(
     message="`{symbol}` only returns its value outside TorchScript",
     since=(2, 0),
     safety=Safety.SAFE,
-    asks=AUTHORING,
+    asks=ASKS,
 )
+
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    call = use.call
-    if call is None or call.keywords or len(call.args) != 2 or isinstance(call.args[1], ast.Starred):
-        yield ctx.finding(use)
-        return
-    yield ctx.finding(use, fix=lambda: _fix(use, call, ctx))
+    yield ctx.finding(use, fix=lambda: _fix(use, ctx))
 
 
-def _fix(use: Use, call: ast.Call, ctx: Context) -> Fix:
-    annotation, value = ctx.text(call.args[0]), ctx.embedded(call.args[1], use.parents[-2])
+def _fix(use: Use, ctx: Context) -> Fix | str:
+    call, statement = use.call, use.place.statement
+    if call is None:
+        return "it is used as a value, and not called"
+    given, value = argument(call, 0, "the_type"), argument(call, 1, "the_value")
+    if given is None or value is None or len(call.args) + len(call.keywords) != 2:
+        return "the call does not show its type and its value"
+    plain = ctx.embedded(value, use.parents[-2])
+    whole: ast.AST = call
+    text, title, safe = plain, "Use the plain value", not makes_torchscript(ctx)
+    if getattr(statement, "value", None) is call:
+        said = ctx.text(said_node) if (said_node := _said(use)) is not None else None
+        safe |= said == ctx.text(given)
+        if isinstance(statement, ast.Assign) and _can_be_annotated(use, statement, value):
+            whole, title, safe = statement, "Annotate the variable instead", True
+            text = f"{ctx.text(statement.targets[0])}: {ctx.embedded(given, statement)} = {plain}"
+    kept = [ctx.source.span(value), *([ctx.source.span(given)] if whole is statement else [])]
+    if len(ctx.blocks.comments(whole)) > sum(len(ctx.blocks.comments(span)) for span in kept):
+        return "a comment inside the call would be lost"
+    return Fix((ctx.replace(whole, text),), Safety.SAFE if safe else Safety.UNSAFE, title)
+
+
+def _said(use: Use) -> ast.expr | None:
+    """The type that the code around the call's value states already."""
     statement = use.place.statement
-    if isinstance(statement, ast.Assign) and statement.value is call and _can_be_annotated(use, statement):
-        target = ctx.text(statement.targets[0])
-        edit = ctx.replace(statement, f"{target}: {annotation} = {value}")
-        return Fix((edit,), Safety.SAFE, "Annotate the variable instead")
-    scripts = ctx.options.keep_torchscript_support and ctx.project.uses(*AUTHORING)
-    safety = Safety.UNSAFE if scripts else Safety.SAFE
-    return Fix((ctx.replace(call, value),), safety, "Use the plain value")
+    if isinstance(statement, ast.Return):
+        function = use.place.scope.node
+        return function.returns if isinstance(function, _Function) else None
+    return statement.annotation if isinstance(statement, ast.AnnAssign) else None
 
 
-def _can_be_annotated(use: Use, statement: ast.Assign) -> bool:
-    """Whether the assignment has one plain target that no other statement of its scope declares or annotates."""
-    target = statement.targets[0]
-    scope = use.place.scope
-    if len(statement.targets) > 1 or not isinstance(target, ast.Name) or scope.is_class:
+def _can_be_annotated(use: Use, statement: ast.Assign, value: ast.expr) -> bool:
+    """Whether an annotation may stand here, for Python and for TorchScript.
+
+    TorchScript takes one on a variable that is bound in no other block, and does not read ``__init__``; it refuses
+    ``.item()`` as the value of an ``int``.
+    """
+    (target, *others), scope = statement.targets, use.place.scope
+    if others or scope.is_class:
         return False
-    return target.id not in scope.outer and len(scope.bindings[target.id]) == 1
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "item":
+        return False
+    if isinstance(target, ast.Attribute):
+        in_init = isinstance(scope.node, _Function) and scope.node.name == "__init__"
+        return in_init and isinstance(target.value, ast.Name)
+    if not isinstance(target, ast.Name) or target.id in scope.outer:
+        return False
+    bindings = scope.bindings[target.id]
+    if len(bindings) == 1:
+        return True
+    here = {node for statement in use.place.block for node in _targets(statement)}
+    earlier = [binding.node for binding in bindings if binding.node.lineno < target.lineno]  # type: ignore[attr-defined]
+    return use.place.block is scope.node.body and all(isinstance(n, ast.arg) or n in here for n in earlier)
+
+
+def _targets(statement: ast.stmt) -> list[ast.expr]:
+    if isinstance(statement, ast.AnnAssign):
+        return [statement.target]
+    return statement.targets if isinstance(statement, ast.Assign) else []

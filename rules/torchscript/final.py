@@ -54,7 +54,9 @@ def _fix(use: Use, name: str, ctx: Context) -> Fix | str:
     title = f"Use `{name}`"
     if edits := ctx.imports.rebind(use, name):
         return Fix(edits, Safety.SAFE, title)
-    spelling = ctx.imports.spell(name, use) if use.kind is not Kind.IMPORT else None
+    if use.kind is Kind.IMPORT:
+        return "its import shares a line with other code"
+    spelling = ctx.imports.spell(name, use)
     if spelling is None:
         return f"`{name}` cannot be named here without clobbering a name"
     return Fix((ctx.replace(use.node, spelling.text), *spelling.edits), Safety.SAFE, title)

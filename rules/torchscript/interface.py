@@ -18,7 +18,19 @@ Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: t
 
 from __future__ import annotations
 
-from torchmigrate.rule import Rule, Safety
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate import decorators
+from torchmigrate.findings import Finding, Fix
+from torchmigrate.rule import Kind, Rule, Safety
+
+from .authoring import ASKS, makes_torchscript
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
 
 rule = Rule(
     code="TS105",
@@ -30,4 +42,21 @@ rule = Rule(
     since=(2, 0),
     deprecated=(2, 11),
     safety=Safety.UNSAFE,
+    asks=ASKS,
 )
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    yield ctx.finding(use, fix=(lambda: _fix(use, ctx)) if use.kind is Kind.DECORATOR else None)
+
+
+def _fix(use: Use, ctx: Context) -> Fix | str:
+    if makes_torchscript(ctx):
+        return "the project still makes TorchScript, which may rely on the interface"
+    assert use.decorated is not None
+    assert isinstance(use.node, ast.expr)
+    edit = decorators.removed(ctx.source, use.decorated, use.node)
+    if edit is None:
+        return "the decorator shares its line with other code"
+    return Fix((edit,), Safety.UNSAFE, "Remove the decorator")

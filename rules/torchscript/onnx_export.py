@@ -9,10 +9,16 @@ Why: `dynamo=False` was the default up to torch 2.8 and warns since then; from t
     torch.onnx.export(model, (x,), "model.onnx", dynamo=True,
                       input_names=["x"], dynamic_shapes=({0: torch.export.Dim("batch")},))
 
+Fix: where the new exporter is certain to run, a module that is scripted or traced in the call itself is handed over
+as it is.
+
 What to do: install `onnxscript`, hand over the `nn.Module` itself, and give everything after the file name by
 keyword. The new exporter takes no custom symbolic functions (see `onnx-internals`) and refuses control flow that
 depends on data; the graph's node names and its opset differ; `fallback=` is gone in torch 2.11. Compare the outputs
 of both files.
+
+Fix safety: unsafe: the call fails as it is written, and what the new exporter makes of the module is not what the old
+one made of its script.
 
 Source: https://docs.pytorch.org/docs/stable/onnx_export.html; torch 2.8, 2.9 and 2.11 wheels: torch/onnx/__init__.py.
 """
@@ -23,8 +29,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Kind, Rule, Severity
+from torchmigrate.calls import argument
+from torchmigrate.findings import Finding, Fix
+from torchmigrate.rule import Kind, Rule, Safety, Severity
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -41,6 +48,11 @@ _MAKERS = tuple(
     for name in ("script", "trace", "trace_module", "freeze", "load", "optimize_for_inference")
 )
 _NEW_DEFAULT = (2, 9)
+_NEW_ONLY = {
+    *("dynamic_shapes", "custom_translation_table", "report", "optimize", "verify", "profile"),
+    *("dump_exported_program", "artifacts_dir", "fallback", "external_data"),
+}
+"""Arguments that only the exporter based on `torch.export` reads."""
 
 rule = Rule(
     code="TS161",
@@ -49,6 +61,7 @@ rule = Rule(
     "and `dynamic_shapes`",
     since=(2, 5),
     deprecated=(2, 8),
+    safety=Safety.UNSAFE,
 )
 
 
@@ -67,7 +80,9 @@ def _exported(use: Use, call: ast.Call, ctx: Context) -> Iterator[Finding]:
     model = call.args[0] if call.args else keywords.get("model")
     dynamo = keywords.get("dynamo")
     if isinstance(dynamo, ast.Constant) and dynamo.value is False:
-        yield ctx.finding(use)
+        yield ctx.finding(
+            use, fix=lambda: "sizes, names and custom operators are said in another way; see the recipe"
+        )
     elif None in keywords or (dynamo is not None and not isinstance(dynamo, ast.Constant)):
         return  # decided at run time
     elif model is not None and ctx.is_named(model, use, *_MAKERS):
@@ -77,11 +92,33 @@ def _exported(use: Use, call: ast.Call, ctx: Context) -> Iterator[Finding]:
             "`{symbol}` with `dynamo=True`, the default from torch 2.9, refuses a scripted or traced module; hand over "
             "the `nn.Module` itself",
             severity=Severity.ERROR if new else None,
+            fix=lambda: _fix(model, dynamo, use, ctx),
         )
-    elif dynamo is None and ctx.options.minimum < _NEW_DEFAULT:
+    elif dynamo is None and ctx.options.minimum < _NEW_DEFAULT and not _is_new(call, model, use, ctx):
         yield ctx.finding(
             use,
             "`{symbol}` without `dynamo=` is the TorchScript exporter up to torch 2.8 and another one from 2.9; say "
             "which one is meant",
             severity=Severity.INFO,
         )
+
+
+def _is_new(call: ast.Call, model: ast.expr | None, use: Use, ctx: Context) -> bool:
+    """Whether a call without ``dynamo=`` is meant for the new exporter: the old one must be told a file."""
+    keywords = {keyword.arg for keyword in call.keywords}
+    has_file = len(call.args) > 2 or "f" in keywords or any(isinstance(a, ast.Starred) for a in call.args)
+    exported = model is not None and ctx.is_named(model, use, "torch.export.export()", "torch.export.load()")
+    return exported or not has_file or not _NEW_ONLY.isdisjoint(keywords)
+
+
+def _fix(model: ast.expr, dynamo: ast.expr | None, use: Use, ctx: Context) -> Fix | str:
+    if dynamo is None and ctx.options.minimum < _NEW_DEFAULT:
+        return "up to torch 2.8, the default exporter takes a scripted or traced module"
+    made = isinstance(model, ast.Call) and ctx.is_named(
+        model.func, use, "torch.jit.script", "torch.jit.trace"
+    )
+    inner = argument(model, 0, "obj", "func") if isinstance(model, ast.Call) and made else None
+    if inner is None or ctx.blocks.comments(model):
+        return "the module is not scripted or traced in the call itself"
+    edit = ctx.replace(model, ctx.embedded(inner, use.call or model))
+    return Fix((edit,), Safety.UNSAFE, "Hand over the module itself")

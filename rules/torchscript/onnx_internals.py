@@ -18,7 +18,15 @@ torch/onnx/utils.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding
 from torchmigrate.rule import Rule
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
 
 _PUBLISHED = (
     *("register_custom_op_symbolic", "unregister_custom_op_symbolic", "select_model_mode_for_export"),
@@ -51,3 +59,17 @@ rule = Rule(
     since=(2, 6),
     deprecated=(2, 7),
 )
+
+_INSTEAD = {
+    "TrainingMode": "the new one exports the mode that the model is in, so call `model.eval()` before",
+    "OperatorExportTypes": "the new one has a single way to export, so leave the argument out",
+    "select_model_mode_for_export": "call `model.eval()` before the export",
+    "export_to_pretty_string": "torch 2.6 removed it; print the program that `torch.onnx.export(...)` returns",
+}
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    instead = next((_INSTEAD[part] for part in use.name.split(".") if part in _INSTEAD), None)
+    message = f"`{{symbol}}` belongs to the TorchScript ONNX exporter; {instead}" if instead else None
+    yield ctx.finding(use, message)

@@ -15,7 +15,17 @@ Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding
 from torchmigrate.rule import Rule, Safety
+
+from .exporting import ASKS, fix_of
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
 
 rule = Rule(
     code="TS122",
@@ -24,4 +34,10 @@ rule = Rule(
     since=(2, 3),
     deprecated=(2, 11),
     safety=Safety.UNSAFE,
+    asks=ASKS,
 )
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    yield ctx.finding(use, fix=lambda: fix_of(use, ctx))

@@ -9,8 +9,7 @@ checkers understand.
     @typing.overload
     def join(x: int) -> int: ...
 
-What to do: once nothing scripts the code, use `typing.overload`. Where both are imported under one name, for type
-checkers and for TorchScript, one import is left:
+Where both are imported under one name, for type checkers and for TorchScript, one import is left:
 
     if TYPE_CHECKING:
         from typing import overload
@@ -19,14 +18,31 @@ checkers and for TorchScript, one import is left:
     →
     from typing import overload
 
-TorchScript does not know `typing.overload`.
+The fix waits until nothing in the checked project scripts or traces, and until the project says that its users do not
+either: `keep-torchscript-support = false`. Till then this is information, and tells what it waits for.
+
+Fix safety: unsafe: TorchScript does not know `typing.overload`, and code outside of the checked files may script
+yours.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/_jit_internal.py.
 """
 
 from __future__ import annotations
 
-from torchmigrate.rule import Rule
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding, Fix
+from torchmigrate.rule import Kind, Rule, Safety
+from torchmigrate.scopes import Place
+
+from . import inert
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
 
 _PUBLISHED = ("_overload", "_overload_method")
 _TABLES = ("_get_fn_overloads", "_get_overloaded_methods", "_overloaded_fns", "_overloaded_methods")
@@ -38,4 +54,49 @@ rule = Rule(
         *(f"torch._jit_internal.{name}" for name in _PUBLISHED + _TABLES),
     ),
     message="`{symbol}` declares overloads for TorchScript; use `typing.overload` once nothing scripts this code",
+    safety=Safety.UNSAFE,
+    asks=inert.ASKS,
 )
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    choice = _choice(use.node.id, ctx) if isinstance(use.node, ast.Name) else None
+    if choice is not None:
+        use = replace(use, certain=True)  # what else it may stand for is `typing.overload` itself
+    yield ctx.finding(use, fix=lambda: inert.needed_by(ctx) or _fix(use, choice, ctx))
+
+
+def _fix(use: Use, choice: Place | None, ctx: Context) -> Fix | str:
+    if use.kind is not Kind.DECORATOR:
+        return "it is used as a value, and not as a decorator"
+    title = "Use `typing.overload`"
+    if choice is not None:
+        assert isinstance(choice.statement, ast.If)
+        edits = ctx.blocks.unwrapped(choice, choice.statement.body)
+        return edits if isinstance(edits, str) else Fix(edits, Safety.UNSAFE, title)
+    if renamed := ctx.imports.rebind(use, "typing.overload"):
+        return Fix(renamed, Safety.UNSAFE, title)
+    if isinstance(use.node, ast.Name):
+        return f"`{use.node.id}` is bound in more than one place, or beside other names"
+    spelling = ctx.imports.spell("typing.overload", use)
+    if spelling is None:
+        return "`typing.overload` cannot be named here without clobbering a name"
+    return Fix((ctx.replace(use.node, spelling.text), *spelling.edits), Safety.UNSAFE, title)
+
+
+def _choice(name: str, ctx: Context) -> Place | None:
+    """``if TYPE_CHECKING: from typing import overload / else: from torch.jit import _overload as overload``."""
+    for place in ctx.uses.scopes.places:
+        node = place.statement
+        if isinstance(node, ast.If) and len(node.body) == len(node.orelse) == 1:
+            first, second = node.body[0], node.orelse[0]
+            if (
+                isinstance(first, ast.ImportFrom)
+                and isinstance(second, ast.ImportFrom)
+                and [first.module, *((a.name, a.asname or a.name) for a in first.names)]
+                == ["typing", ("overload", name)]
+                and [alias.asname or alias.name for alias in second.names] == [name]
+            ):
+                return place
+    return None

@@ -22,7 +22,17 @@ torch 2.13 wheel: torch/export/__init__.py, torch/jit/_serialization.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding
 from torchmigrate.rule import Rule, Safety
+
+from .exporting import ASKS, fix_of
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
 
 rule = Rule(
     code="TS111",
@@ -31,4 +41,10 @@ rule = Rule(
     since=(2, 3),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,
+    asks=ASKS,
 )
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    yield ctx.finding(use, fix=lambda: fix_of(use, ctx))

@@ -8,8 +8,8 @@ function runs; neither `torch.jit.script` nor `torch.compile` is its replacement
     →
     def paste(masks, boxes): ...
 
-The fix waits until nothing in the checked project scripts, traces, or calls `torch.onnx.export` (which traces with
-`dynamo=False`), and until the project says that its users do not either: `keep-torchscript-support = false`. Till
+The fix waits until nothing in the checked project scripts, traces, or calls `torch.onnx.export` without
+`dynamo=True` (the other exporter traces), and until the project says that its users do not either: `keep-torchscript-support = false`. Till
 then this is information, and tells what it waits for.
 
 Fix safety: unsafe: code outside of the checked files may trace yours, and would then freeze the branch taken and the
@@ -21,7 +21,21 @@ torch/jit/__init__.py.
 
 from __future__ import annotations
 
-from torchmigrate.rule import Rule
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate import decorators
+from torchmigrate.findings import Finding, Fix
+from torchmigrate.rule import Kind, Rule, Safety
+
+from . import inert
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
+
+_EXPORT = "torch.onnx.export"
 
 rule = Rule(
     code="TS157",
@@ -32,4 +46,31 @@ rule = Rule(
     ),
     message="`{symbol}` acts under `torch.jit.trace` only, where it keeps loops and branches; it can go once nothing "
     "traces this code",
+    safety=Safety.UNSAFE,
+    asks=(*inert.ASKS, _EXPORT),
 )
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    yield ctx.finding(use, fix=lambda: _fix(use, ctx))
+
+
+def _fix(use: Use, ctx: Context) -> Fix | str:
+    default = ctx.options.minimum >= (2, 9)
+    exports = ctx.project.uses(_EXPORT, kinds=(Kind.CALL,))
+    tracing = [export for export in exports if dict(export.constants).get("dynamo", default) is not True]
+    if reason := inert.needed_by(ctx, *tracing):
+        return reason
+    title = "Remove it"
+    if use.decorated is not None and isinstance(use.node, ast.expr):
+        edit = decorators.removed(ctx.source, use.decorated, use.node) if use.call is None else None
+        return (
+            Fix((edit,), Safety.UNSAFE, title)
+            if edit
+            else "the decorator shares its lines with something that stays"
+        )
+    call = use.call
+    if call is not None and len(call.args) == 1 and isinstance(call.args[0], (ast.Name, ast.Attribute)):
+        return Fix((ctx.replace(call, ctx.text(call.args[0])),), Safety.UNSAFE, title)
+    return "it is used in an unusual way; remove it by hand"

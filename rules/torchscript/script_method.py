@@ -16,13 +16,32 @@ Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: t
 
 from __future__ import annotations
 
-from torchmigrate.rule import Rule, Safety
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding
+from torchmigrate.rule import Kind, Rule, Safety
+
+from .authoring import METHODS
+from .script_classes import ASKS, fix_of
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
 
 rule = Rule(
     code="TS107",
-    symbols=("torch.jit.script_method", "torch.jit._script.script_method"),
+    symbols=METHODS,
     message="`{symbol}` is deprecated since torch 2.10; drop it, and derive the class from `torch.nn.Module`",
     since=(2, 0),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,
+    asks=ASKS,
 )
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    yield ctx.finding(
+        use, fix=(lambda: fix_of(use, ctx)) if use.kind in (Kind.DECORATOR, Kind.CALL) else None
+    )

@@ -30,7 +30,17 @@ torch 2.10 wheel: torch/jit/_trace.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding
 from torchmigrate.rule import Rule, Safety
+
+from .exporting import ASKS, fix_of
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
 
 rule = Rule(
     code="TS102",
@@ -42,4 +52,12 @@ rule = Rule(
     since=(2, 3),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,
+    asks=ASKS,
 )
+
+_HINT = "run the export once: what it refuses, it names with its line; `torchmigrate explain TS102` lists ways out"
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    yield ctx.finding(use, fix=lambda: fix_of(use, ctx), hint=_HINT)

@@ -1,4 +1,4 @@
-"""What the ecosystem tests rely on, on small examples: the oracle, the replay of edits, the unpacking."""
+"""What the ecosystem tests rely on, on small examples: the oracle, the replay of edits, the unpacking, touched functions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .oracle import Package, uses_of
 from .packages import pinned, unpack
 from .replay import explains
 from .silences import Entry, unreviewed
+from .touched import touched
 
 
 def seen(folder: Path, **files: str) -> list[tuple[str, int, str, str]]:
@@ -100,3 +101,14 @@ def test_a_requirement_without_a_hash_is_refused(tmp_path: Path) -> None:
     (tmp_path / "packages.txt").write_text("timm==1.0.31\n")
     with pytest.raises(ValueError, match="timm"):
         pinned(tmp_path / "packages.txt")
+
+
+def test_a_function_is_touched_by_what_it_is_and_what_it_names(tmp_path: Path) -> None:
+    texts = {
+        "before": "import a, b\nC = b(1)\nclass C:\n def f(s): 1\ndef g(): b\ndef h(): a\n@b\ndef i(): 1\ndef j(): 1\n",
+        "after": "import a\nC = 2\nclass C:\n def f(s): 1\ndef g(): b\ndef h(): a\ndef i(): 1\n\ndef j(): 1\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name / "p").mkdir(parents=True)
+        (tmp_path / name / "p" / "m.py").write_text(text)
+    assert touched(tmp_path / "before", tmp_path / "after") == {"p.m.C.f", "p.m.g", "p.m.i"}

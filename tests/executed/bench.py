@@ -20,9 +20,10 @@ from typing import Any, Literal
 
 import torch
 import torch.distributed
-from communicator import Channels, Communicators, Operation, Wait
-from process_group import Request, accelerator_backend, patched
 from torch.testing._internal.distributed.multi_threaded_pg import WorldData as _WorldData
+
+from .communicator import Channels, Communicators, Operation, Wait
+from .process_group import Request, accelerator_backend, patched
 
 # The bench lives on what torch keeps private, and its stubs leave out.
 dist: Any = torch.distributed

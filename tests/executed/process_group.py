@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed
-from communicator import Channels, Operation, Transfer
+
+from .communicator import Channels, Operation, Transfer
 
 if TYPE_CHECKING:
-    from bench import Bench
+    from .bench import Bench
 
 # The bench lives on what torch keeps private, and its stubs leave out.
 dist: Any = torch.distributed

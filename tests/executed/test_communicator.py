@@ -6,14 +6,15 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-import gloo
 import pytest
 import torch
 import torch.distributed as dist
-from bench import run
-from communicator import Channels
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from . import gloo
+from .bench import run
+from .communicator import Channels
 
 isend: Any = dist.isend  # typed as returning None outside its group, which no test here asks for
 irecv: Any = dist.irecv

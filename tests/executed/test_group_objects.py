@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import gloo
 import pytest
 import torch
 import torch._dynamo  # here, so that the forked processes have it
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
 import torch.distributed.distributed_c10d
+
+from . import gloo
 
 ops = torch.ops._c10d_functional
 c10d: Any = torch.distributed.distributed_c10d

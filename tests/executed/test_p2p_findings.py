@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import gloo
 import pytest
 import torch
-from bench import run
-from communicator import Channels
-from test_p2p_outcomes import OUTCOMES, PROGRAMS, load
 
 from tests.support import check_text, fix_text
+
+from . import gloo
+from .bench import run
+from .communicator import Channels
+from .test_p2p_outcomes import OUTCOMES, PROGRAMS, load
 
 P2P = ("--select", "TC404,TC405,TC406", "--unsafe")
 GROUPS = ("subgroup_of_members", "subgroup_local_synchronization")
@@ -30,7 +31,7 @@ UNFIXED = {
     "receive_across_collective": "in ways that a single batch cannot replace",
     "scatter_by_sends": "would not meet single operations",
 }
-CODES = {
+CODES: dict[tuple[str, ...], set[str]] = {
     ("completes", "completes"): set(),
     ("serialised", "completes"): {"TC405"},
     ("hangs", "completes"): {"TC404"},

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import gloo
 import pytest
 import torch
-from bench import run
-from communicator import Channels
+
+from . import gloo
+from .bench import run
+from .communicator import Channels
 
 PROGRAMS = Path(__file__).parents[2] / "fixtures" / "p2p"
 

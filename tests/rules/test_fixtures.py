@@ -5,7 +5,11 @@ that must give findings ends in ``# expect: CODE`` (several codes: separated by 
 of fixing ``case.py``; where it is absent, fixing changes nothing. A first line ``# flags: …`` holds options of the
 command line; in a folder, that of the first file that has one counts.
 
-``pytest --accept`` rewrites the ``.fixed`` files, never the markers.
+A folder of project files (requirements, Dockerfiles, …) has a file ``expected.txt`` in the place of markers: its first
+line holds the options, the others a finding each, as ``path:line:column-column CODE severity``, the second column being
+that after the last character (``line:column-line:column`` where it is on another line).
+
+``pytest --accept`` rewrites the ``.fixed`` files and ``expected.txt``, never the markers.
 """
 
 from __future__ import annotations
@@ -17,9 +21,11 @@ from pathlib import Path
 import pytest
 
 from tests.support import Checked, fixed, settings_of
+from torchmigrate.documents.kinds import kind_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SUFFIXES = (".py", ".pyi", ".ipynb")
+EXPECTED = "expected.txt"
 _EXPECT = re.compile(r"#\s*expect:\s*([A-Z]{2}\d{3}(?:\s*,\s*[A-Z]{2}\d{3})*)")
 _FLAGS = re.compile(r"#\s*flags:\s*(.*)")
 
@@ -38,7 +44,13 @@ def files_of(case: Path) -> list[Path]:
     """The files that are checked together."""
     if case.is_file():
         return [case]
-    return sorted(p for p in case.rglob("*") if p.suffix in SUFFIXES and ".fixed" not in p.suffixes)
+    return sorted(
+        path
+        for path in case.rglob("*")
+        if path.is_file()
+        and (path.suffix in SUFFIXES or kind_of(str(path)))
+        and ".fixed" not in path.suffixes
+    )
 
 
 def flags_of(files: list[Path]) -> list[str]:
@@ -59,13 +71,33 @@ def expected(file: Path) -> Counter[tuple[int, str]]:
     return found
 
 
+def places(checked: Checked, case: Path) -> list[str]:
+    """Every finding in the files of a folder, as ``expected.txt`` lists them."""
+    found = []
+    for path, result in checked.results.items():
+        for finding in result.findings:
+            at = finding.location
+            assert at is not None
+            end = f"{at.end_column}" if at.end_line == at.line else f"{at.end_line}:{at.end_column}"
+            name = Path(path).relative_to(case).as_posix()
+            found.append(f"{name}:{at.line}:{at.column}-{end} {finding.code} {finding.severity.value}")
+    return found
+
+
 @pytest.mark.parametrize("case", cases(), ids=lambda path: str(path.relative_to(FIXTURES)))
 def test_fixture(case: Path, accept: bool) -> None:
     files = files_of(case)
-    settings, minimum = settings_of(flags_of(files))
+    written = case / EXPECTED
+    settings, minimum = settings_of(flags_of([written] if written.exists() else files))
     checked = Checked.of(files, settings, minimum)
     assert not checked.errors
-    for file in files:
+    if written.exists():
+        head = written.read_text().split("\n", 1)[0]
+        found = "\n".join([head, *places(checked, case)]) + "\n"
+        if accept:
+            written.write_text(found)
+        assert found == written.read_text()
+    for file in files if not written.exists() else ():
         assert checked.lines(file) == expected(file), f"findings in {file.name}"
 
     results = fixed({str(file): file.read_bytes() for file in files}, settings, minimum)
@@ -96,7 +128,8 @@ def test_every_rule_with_symbols_has_fixtures() -> None:
     for rule in rules().values():
         folder = FIXTURES / rule.family.replace("-", "_") / rule.name.replace("-", "_")
         texts = [Checked.text_of(file) for file in folder.rglob("*") if file.suffix in SUFFIXES]
-        if rule.symbols and not any(rule.code in text for text in texts):
+        texts += [file.read_text() for file in folder.rglob(EXPECTED)]
+        if (rule.symbols or rule.references) and not any(rule.code in text for text in texts):
             missing.append(f"{rule.code} {folder.relative_to(FIXTURES)}")
     assert not missing
 

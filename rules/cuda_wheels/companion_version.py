@@ -1,0 +1,63 @@
+"""A companion of torch at a version that does not go with it.
+
+Why: torchvision and torchaudio are built against one release of torch and pin it, and torch pins triton. A version
+that is pinned beside another torch makes the installation fail, or pulls the old torch back in.
+
+    torch==2.12.1
+    torchvision==0.25.0
+    →
+    torch==2.12.1
+    torchvision==0.27.1
+
+Fix safety: unsafe; it takes the release that goes with the target, and changes what is installed with it too.
+
+Source: the metadata of the published wheels, `torchmigrate/data/companions.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.documents.references import Reference, Role, Sort
+from torchmigrate.findings import Finding
+from torchmigrate.rule import Rule, Safety, Severity
+
+if TYPE_CHECKING:
+    from torchmigrate.documents.context import ReferenceContext
+
+rule = Rule(code="CU511", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
+
+
+@rule.check_reference
+def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    if companion.name not in ("torchvision", "torchaudio", "triton"):
+        return
+    from torchmigrate.documents import upgrade
+    from torchmigrate.documents.specifiers import clauses
+    from torchmigrate.probe import matrix
+    from torchmigrate.versions import render
+
+    asked = clauses(companion)
+    if companion.unit.role is Role.LOCK or any(upgrade.is_other_build(c, ctx.options) for c in asked):
+        return
+    torches = companion.unit.of(Sort.REQUIREMENT, *upgrade.TORCH)
+    if companion.name == "triton" and not torches:
+        return
+    pinned = {c.minor for torch in torches for c in clauses(torch) if c.operator in ("==", "===") and c.minor}
+    own = {matrix.companion_torch(companion.name, c.public) for c in asked if c.operator == "=="}
+    built = next(iter(own - {None}), None)
+    problem = ""
+    severity = Severity.ERROR
+    if len(pinned) == 1 and built is not None and built != (beside := render(next(iter(pinned)))):
+        problem = (
+            f"`{companion.name}{companion.text}` needs torch {built}, and torch {beside} is pinned beside it"
+        )
+    elif left := upgrade.left_behind(companion, ctx.options):
+        expected = upgrade.release_of(companion.name, ctx.options.target)[0]
+        here = f"{left[0].operator}{left[0].version}"
+        problem = f"torch {render(ctx.options.target)} goes with {companion.name} {expected}, and this asks for `{here}`"
+        if upgrade.stays(companion.unit, ctx.options):
+            severity = Severity.INFO
+    if problem:
+        yield ctx.finding(companion, problem, severity, fix=upgrade.fix(companion, ctx.source, ctx.options))

@@ -1,0 +1,54 @@
+"""A `CUDA_VERSION` of another CUDA major than the target's build.
+
+Why: build scripts, base images and workflows take their CUDA from this variable, and what is compiled with it must have
+the CUDA major of torch. Where an index or an image of the same file is made of the variable, CU501 or CU521 speaks of
+it instead.
+
+    CUDA_VERSION: "12.8"
+
+What to do: set it to the CUDA of the target's build, which the message names, and look at what else it selects.
+
+Source: torch 2.12 wheel: torch/utils/cpp_extension.py (`CUDA_MISMATCH_MESSAGE`); `torchmigrate/data/wheels_read.json`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.documents.references import Reference, Role, Sort
+from torchmigrate.findings import Finding
+from torchmigrate.rule import Rule, Severity
+
+if TYPE_CHECKING:
+    from torchmigrate.documents.context import ReferenceContext
+
+rule = Rule(code="CU524", references=(Sort.VARIABLE,))
+
+
+@rule.check_reference
+def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    found = re.fullmatch(r"(\d+)\.\d+(?:\.\d+)?", variable.text)
+    if variable.name != "CUDA_VERSION" or found is None or _is_told_elsewhere(variable, ctx):
+        return
+    from torchmigrate import wheels
+
+    chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
+    if chosen is not None and chosen.cuda and found[1] != chosen.cuda.split(".")[0]:
+        test = variable.unit.role is Role.TEST
+        yield ctx.finding(
+            variable,
+            f"CUDA_VERSION is {variable.text}, and torch {chosen.torch} is built with {chosen.cuda}",
+            Severity.INFO if test else Severity.WARNING,
+            span=variable.value.place(0, len(variable.text)),
+        )
+
+
+def _is_told_elsewhere(variable: Reference, ctx: ReferenceContext) -> bool:
+    return any(
+        piece.span == variable.value.pieces[0].span
+        for other in ctx.references
+        if other.sort in (Sort.INDEX, Sort.IMAGE)
+        for piece in other.value.pieces
+    )

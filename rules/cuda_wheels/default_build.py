@@ -1,0 +1,58 @@
+"""A torch from the default index, whose build has no code for one of the project's GPUs.
+
+Why: the setting `gpu-architectures` names compute capabilities that the build on the package index does not have: from
+2.11 on it is a CUDA 13 build, and those have nothing below 7.5. `cu126` is the one that still has, up to torch 2.14.
+
+    torch==2.12.1
+    →
+    --extra-index-url https://download.pytorch.org/whl/cu126
+    torch==2.12.1+cu126
+
+There is no fix: which of a project's files are for those machines, it does not say.
+
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; `torchmigrate/data/wheels_read.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.documents.references import Reference, Sort
+from torchmigrate.findings import Finding
+from torchmigrate.rule import Rule, Severity
+
+if TYPE_CHECKING:
+    from torchmigrate.documents.context import ReferenceContext
+
+rule = Rule(code="CU507", references=(Sort.REQUIREMENT,))
+
+
+@rule.check_reference
+def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    wanted = ctx.options.gpu_architectures
+    if (
+        requirement.name != "torch"
+        or not wanted
+        or requirement.unit.of(Sort.INDEX)
+        or "+" in requirement.text
+    ):
+        return
+    from torchmigrate import wheels
+    from torchmigrate.documents import upgrade
+    from torchmigrate.probe import matrix
+    from torchmigrate.versions import render
+
+    default = wheels.build(ctx.options.target, matrix.default_variant(render(ctx.options.target)))
+    if default is None or not (missing := wheels.missing(default, wanted)):
+        return
+    chosen = wheels.choose(ctx.options.target, wanted)
+    hint = upgrade.no_build(ctx.options)
+    if chosen is not None:
+        hint = f"ask for torch=={chosen.version}+{chosen.variant} with --extra-index-url {matrix.index_url(chosen)}"
+    yield ctx.finding(
+        requirement,
+        f"the default build of torch {default.torch} ({default.variant}) has no code for {', '.join(missing)}",
+        Severity.WARNING,
+        hint=hint,
+    )

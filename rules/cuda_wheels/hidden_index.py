@@ -1,0 +1,73 @@
+"""An `--index-url` that hides the index on which the other packages are.
+
+Why: `--index-url` replaces the package index. The index of torch's builds has torch, its companions and what they
+need; everything else that is to be installed with it cannot be found there.
+
+    --index-url https://download.pytorch.org/whl/cu130
+    torch
+    transformers
+    →
+    --extra-index-url https://download.pytorch.org/whl/cu130
+    torch
+    transformers
+
+Fix safety: unsafe: with an extra index, pip takes the best match of both, which is the build of torch's own index for
+a pinned local version, and else the newest.
+
+Source: https://pip.pypa.io/en/stable/cli/pip_install/#install-index-url; the packages on torch's index are listed in
+https://github.com/pytorch/test-infra (s3_management/manage.py), here `torchmigrate/data/pytorch_index.json`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.documents.references import Reference, Role, Sort
+from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.rule import Rule, Safety, Severity
+
+if TYPE_CHECKING:
+    from torchmigrate.documents.context import ReferenceContext
+
+rule = Rule(code="CU505", references=(Sort.INDEX,), safety=Safety.UNSAFE)
+
+
+@rule.check_reference
+def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    from torchmigrate import wheels
+    from torchmigrate.documents.reader import INDEX_URL
+
+    if index.option != "--index-url" or not INDEX_URL.fullmatch(index.text) or index.unit.role is Role.LOCK:
+        return
+    if not index.unit.of(Sort.REQUIREMENT, "torch"):
+        return
+    if any(other.option == "--extra-index-url" for other in index.unit.of(Sort.INDEX)):
+        return
+    known = wheels.table("pytorch_index")
+    hidden = [
+        r
+        for r in index.unit.of(Sort.REQUIREMENT)
+        if r.name not in known["packages"] and not r.name.startswith(tuple(known["prefixes"]))
+    ]
+    if hidden:
+        names = ", ".join(f"`{r.name}`" for r in hidden[:3])
+        yield ctx.finding(
+            index,
+            f"`--index-url` hides the index that has {names}{' and others' if len(hidden) > 3 else ''}",
+            Severity.WARNING,
+            fix=_fix(index, ctx),
+        )
+
+
+def _fix(index: Reference, ctx: ReferenceContext) -> Fix | str:
+    if index.removal is None:
+        return "where the option stands cannot be said"
+    before = ctx.source.text[index.removal.start : index.span.start]
+    option = re.search(rb"--(?:default-)?index(?:-url)?(?=[=\s])|-i(?=[=\s])", before)
+    if option is None:
+        return "where the option stands cannot be said"
+    start = index.removal.start + option.start()
+    edit = Edit(start, index.removal.start + option.end(), "--extra-index-url")
+    return Fix((edit,), Safety.UNSAFE, "Add the index instead of replacing the default one")

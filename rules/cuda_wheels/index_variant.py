@@ -1,0 +1,77 @@
+"""An index for builds that the target torch does not have.
+
+Why: every build of torch lives on an index of its own, `https://download.pytorch.org/whl/<variant>`, and each release
+is published for a few CUDA versions only. `cu128` ends with torch 2.11 and `cu126` with 2.14. An index that a release
+is missing from does not fail: the installer takes the newest release that is there, and the upgrade silently does not
+happen; or, with the version pinned, it finds nothing. With `gpu-architectures` set, an index is also reported whose
+build has no code for one of them.
+
+    --index-url https://download.pytorch.org/whl/cu128
+    torch>=2.4
+    →
+    torch>=2.4
+
+The fix follows the target and the setting `gpu-architectures`: the release's default build where that has code for
+all of them, and then a URL in a requirements file or a command can simply go; else the newest CUDA build that has.
+Names that the file gives to its indexes (`pytorch-cu128`), pins, local versions and companions that are installed
+with it change in the same fix. A value that comes from a variable of the same file is mended where it is written.
+
+Fix safety: safe if the file itself asks for a torch that the index does not have (`torch>=2.12` from `cu128`): that
+cannot be installed now. Elsewhere it is unsafe, since it changes which torch is installed, and a CUDA 13 build needs a
+newer driver than a CUDA 12 build. Lock files are reported and never edited.
+
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://pytorch.org/get-started/previous-versions/; the
+table is `torchmigrate/data/wheels_documented.json`, a source for every row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.documents.references import Reference, Role, Sort
+from torchmigrate.findings import Finding
+from torchmigrate.rule import Rule, Safety, Severity
+
+if TYPE_CHECKING:
+    from torchmigrate.documents.context import ReferenceContext
+
+rule = Rule(code="CU501", references=(Sort.INDEX,), safety=Safety.SAFE)
+
+
+@rule.check_reference
+def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    from torchmigrate import wheels
+    from torchmigrate.documents import upgrade
+
+    tag = upgrade.tag_of(index)
+    if tag is None or not (reason := upgrade.lacks(tag.name, ctx.options)):
+        return
+    if not index.option and _is_used(index, ctx):
+        return  # the command that uses it knows more
+    chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
+    needs_driver = chosen is not None and (chosen.cuda or "").split(".")[0] != tag.name[2:-1]
+    tests_older = index.unit.role is Role.TEST and any(
+        other.undecided or upgrade.excluding(other, ctx.options)
+        for other in (index.unit.references if index.option else ctx.references)
+        if other.sort is Sort.REQUIREMENT and other.name in upgrade.TORCH
+    )
+    yield ctx.finding(
+        index,
+        f"`{tag.name}`: {reason}",
+        Severity.INFO if tests_older else Severity.ERROR,
+        span=index.value.place(tag.start, tag.end),
+        fix="tests install several versions of torch here"
+        if tests_older
+        else upgrade.fix(index, ctx.source, ctx.options),
+        hint=wheels.driver_note(chosen) if chosen is not None and needs_driver else None,
+    )
+
+
+def _is_used(index: Reference, ctx: ReferenceContext) -> bool:
+    places = {piece.span for piece in index.value.pieces}
+    return any(
+        other.option and not places.isdisjoint(piece.span for piece in other.value.pieces)
+        for other in ctx.references
+        if other.sort is Sort.INDEX and other is not index
+    )

@@ -1,0 +1,46 @@
+"""A version pinned to a build that the target torch does not have.
+
+Why: the local part of `torch==2.10.0+cu128` names one build. For a release that is not published for this CUDA, or
+whose build has no code for one of the `gpu-architectures`, nothing matches, and the installation fails.
+
+    torch==2.12.1+cu128
+    →
+    torch==2.12.1
+
+Fix safety: safe where the same requirement asks for a release that was never built for this CUDA: it cannot be
+installed now. Elsewhere unsafe, as in CU501, with which the fix goes together.
+
+Source: https://pytorch.org/get-started/previous-versions/; `torchmigrate/data/wheels_documented.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.documents.references import Reference, Sort
+from torchmigrate.findings import Finding
+from torchmigrate.rule import Rule, Safety, Severity
+
+if TYPE_CHECKING:
+    from torchmigrate.documents.context import ReferenceContext
+
+rule = Rule(code="CU503", references=(Sort.REQUIREMENT,), safety=Safety.SAFE)
+
+
+@rule.check_reference
+def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    if requirement.name not in ("torch", "torchvision", "torchaudio"):
+        return
+    from torchmigrate.documents import upgrade
+    from torchmigrate.documents.specifiers import clauses
+
+    for clause in clauses(requirement):
+        if reason := upgrade.is_other_build(clause, ctx.options):
+            severity = Severity.INFO if upgrade.stays(requirement.unit, ctx.options) else Severity.ERROR
+            yield ctx.finding(
+                requirement,
+                f"`{clause.operator}{clause.version}`: {reason}",
+                severity,
+                fix=upgrade.fix(requirement, ctx.source, ctx.options),
+            )

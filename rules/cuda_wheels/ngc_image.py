@@ -1,0 +1,51 @@
+"""An NGC image with an older torch.
+
+Why: NVIDIA's `nvcr.io/nvidia/pytorch:YY.MM-py3` brings its own build of torch, of some day before the release that its
+version names (`2.10.0a0`), pins it for pip, and changes every month. Only the month is in the name.
+
+    FROM nvcr.io/nvidia/pytorch:25.10-py3
+
+What to do: take an image with the target's torch, which the message names where one is known. There is no fix: the
+images differ in much more than torch.
+
+Source: https://docs.nvidia.com/deeplearning/frameworks/pytorch-release-notes/; each image's torch and where that is
+said are in `torchmigrate/data/images.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.documents.references import Reference, Role, Sort
+from torchmigrate.findings import Finding
+from torchmigrate.rule import Rule, Severity
+
+if TYPE_CHECKING:
+    from torchmigrate.documents.context import ReferenceContext
+
+rule = Rule(code="CU523", references=(Sort.IMAGE,))
+
+
+@rule.check_reference
+def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    if image.name != "nvidia/pytorch" or image.undecided:
+        return
+    from torchmigrate import wheels
+    from torchmigrate.versions import parse, render
+
+    month = image.text.partition("-")[0]
+    rows = {row["release"]: row for row in wheels.table("images")["ngc"]}
+    row = rows.get(month)
+    if row is None or parse(row["torch"]) >= ctx.options.target:
+        return
+    fitting = [release for release, other in rows.items() if parse(other["torch"]) == ctx.options.target]
+    target = render(ctx.options.target)
+    hint = f"{max(fitting)} has torch {target}" if fitting else f"none with torch {target} is known"
+    test = image.unit.role is Role.TEST
+    yield ctx.finding(
+        image,
+        f"this image has torch {row['torch'].partition('+')[0]}; the target is {target}",
+        Severity.INFO if test else Severity.WARNING,
+        hint=hint,
+    )

@@ -1,0 +1,67 @@
+"""A Python that the target torch has no wheels for.
+
+Why: each release of torch ends support for the oldest Python: 2.9 needs 3.10, and 2.15 needs 3.11. A resolver that must
+find one set of versions for all Pythons of a project (uv, Poetry) fails, and pip on the old Python takes an old torch.
+
+    requires-python = ">=3.9"
+    →
+    requires-python = ">=3.11"
+
+It is an error where the file's own lower bound on torch leaves nothing that the old Python could take, or in the image
+that a Dockerfile starts from; else info: a library may well support old Pythons with an old torch.
+
+Fix safety: unsafe; who still uses the old Python loses the package.
+
+Source: the metadata of the published wheels, `torchmigrate/data/wheels_read.json`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.documents.references import Reference, Sort
+from torchmigrate.findings import Finding, Fix
+from torchmigrate.rule import Rule, Safety, Severity
+
+if TYPE_CHECKING:
+    from torchmigrate.documents.context import ReferenceContext
+
+rule = Rule(code="CU541", references=(Sort.PYTHON,), safety=Safety.UNSAFE)
+
+_LOWER = re.compile(r"(?P<operator>>=|~=|\^|==|=|~)?[ \t]*(?P<version>3\.\d+)(?P<rest>\.\d+|\.\*)?")
+
+
+@rule.check_reference
+def check(python: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    from torchmigrate import wheels
+    from torchmigrate.documents.specifiers import lowest
+    from torchmigrate.probe.matrix import number
+    from torchmigrate.versions import render
+
+    found = _LOWER.match(python.text.strip())
+    range_ = wheels.python_range(ctx.options.target)
+    torches = [r for r in ctx.references if r.sort is Sort.REQUIREMENT and r.name in ("torch", "pytorch")]
+    if found is None or range_ is None or not torches or number(found["version"]) >= number(range_[0]):
+        return
+    if python.option != "FROM" and found["operator"] is None:
+        return
+    bounds = [lowest(torch) for torch in torches]
+    known = [bound for bound in bounds if bound is not None]
+    needed = wheels.python_range(min(known)) if known else None
+    impossible = needed is not None and number(needed[0]) > number(found["version"])
+    start = python.text.index(found["version"])
+    yield ctx.finding(
+        python,
+        f"torch {render(ctx.options.target)} has wheels for Python {range_[0]} to {range_[1]}, not for {found['version']}",
+        Severity.ERROR if impossible or python.option == "FROM" else Severity.INFO,
+        fix=_fix(python, start, start + len(found["version"] + (found["rest"] or "")), range_[0]),
+    )
+
+
+def _fix(python: Reference, start: int, end: int, oldest: str) -> Fix | str:
+    edit = python.value.edit(start, end, oldest)
+    if edit is None or python.several:
+        return "the version is put together from several places"
+    return Fix((edit,), Safety.UNSAFE, f"Ask for Python {oldest}")

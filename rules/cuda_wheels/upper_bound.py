@@ -1,0 +1,50 @@
+"""A requirement that keeps the target torch out.
+
+Why: a pin or an upper bound below the target decides which torch is installed, whatever else changes.
+
+    torch==2.10.0
+    torchvision==0.25.0
+    →
+    torch==2.12.1
+    torchvision==0.27.1
+
+A pin with a local version that the target does not have (`+cu128`) is reported by CU503 alone.
+
+Fix safety: unsafe, for it changes the torch that is installed; that is what an upgrade is. What is installed with it
+(companions, libraries, the index) changes in the same fix. Pins with hashes are reported without a fix, and so is an
+older torch that a test environment pins (as info), which is often meant.
+
+Source: `torchmigrate/data/wheels_read.json`, read in the published wheels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.documents.references import Reference, Sort
+from torchmigrate.findings import Finding
+from torchmigrate.rule import Rule, Safety, Severity
+
+if TYPE_CHECKING:
+    from torchmigrate.documents.context import ReferenceContext
+
+rule = Rule(code="CU504", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
+
+
+@rule.check_reference
+def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    if requirement.name not in ("torch", "pytorch"):
+        return
+    from torchmigrate.documents import upgrade
+    from torchmigrate.versions import render
+
+    found = upgrade.excluding(requirement, ctx.options)
+    if found and not any(upgrade.is_other_build(clause, ctx.options) for clause in found):
+        severity = Severity.INFO if upgrade.stays(requirement.unit, ctx.options) else Severity.ERROR
+        yield ctx.finding(
+            requirement,
+            f"`{found[0].operator}{found[0].version}` keeps torch {render(ctx.options.target)} out",
+            severity,
+            fix=upgrade.fix(requirement, ctx.source, ctx.options),
+        )

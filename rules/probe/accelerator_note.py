@@ -1,0 +1,14 @@
+"""A feature of the target version needs more than this machine has, or the tables do not know.
+
+Why: Newer torch has features that need a newer system: `torch.cond` inside a CUDA graph needs CUDA 12.4,
+Metal 4 shaders need macOS 26, expandable segments need ROCm 7.0.2. For some GPUs the tables do not know which
+build runs.
+
+What to do: Nothing has to be done, unless you need the feature.
+
+Source: PyTorch 2.12 release blog (https://pytorch.org/blog/)
+"""
+
+from torchmigrate.rule import Rule
+
+rule = Rule(code="RT031")

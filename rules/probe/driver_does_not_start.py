@@ -1,0 +1,14 @@
+"""The CUDA driver does not start.
+
+Why: `cuInit` returned an error, did not return, or crashed the process that called it. No CUDA program runs,
+whatever torch is installed.
+
+What to do: Reboot; if that does not help, reinstall the driver. In a container, look whether the host's
+programs work.
+
+Source: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
+"""
+
+from torchmigrate.rule import Rule
+
+rule = Rule(code="RT018")

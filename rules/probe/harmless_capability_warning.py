@@ -1,0 +1,14 @@
+"""torch warns of a newer GPU, and its code runs there.
+
+Why: Before 2.11 torch compared a GPU with the newest architecture in the build, and warned about any that is
+higher: a GB10 is 12.1, the build ends at 12.0, and sm_120 code runs on 12.1.
+
+What to do: Ignore the warning.
+
+Source: https://github.com/pytorch/pytorch/issues/164596; _check_capability in torch/cuda/__init__.py of the
+2.10.0 wheel.
+"""
+
+from torchmigrate.rule import Rule
+
+rule = Rule(code="RT025")

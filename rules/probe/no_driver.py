@@ -1,0 +1,13 @@
+"""There is an NVIDIA GPU on the bus, and no driver is loaded.
+
+Why: The kernel sees the device, and neither the kernel module nor the user libraries are there. In a
+container: it was started without its GPUs.
+
+What to do: Install the driver, or start the container with `--gpus all`.
+
+Source: `/sys/bus/pci/devices`, vendor 0x10de, class 0x03.
+"""
+
+from torchmigrate.rule import Rule
+
+rule = Rule(code="RT019")

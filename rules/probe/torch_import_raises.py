@@ -1,0 +1,14 @@
+"""Importing torch raises an exception.
+
+Why: torch's files are there and do not work. A common cause is an installation that was interrupted, or one
+installed over another by a different installer.
+
+What to do: Install the same version again, over the broken files: the hint is the command. Where a cause is
+known, another finding takes the place of this one (RT006, RT007).
+
+Source: the exception's last line, as the interpreter gave it.
+"""
+
+from torchmigrate.rule import Rule
+
+rule = Rule(code="RT003")

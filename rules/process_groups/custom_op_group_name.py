@@ -1,0 +1,118 @@
+"""A custom operator takes the name of a process group and looks the group up.
+
+Why: before torch 2.12 an operator could not take a `ProcessGroup`, so its name went through a string parameter and a
+private registry. Since 2.12 process groups are opaque objects that operators take, in eager mode and under
+`torch.compile(fullgraph=True)`.
+
+    @torch.library.custom_op("my::gather", mutates_args=())
+    def gather(x: torch.Tensor, group_name: str) -> torch.Tensor:
+        group = _resolve_process_group(group_name)
+        ...
+    y = gather(x, pg.group_name)
+    →
+    @torch.library.custom_op("my::gather", mutates_args=())
+    def gather(x: torch.Tensor, group: dist.ProcessGroup) -> torch.Tensor:
+        ...
+    y = gather(x, pg)
+
+In a written schema `str group_name` becomes `Any group`: a schema cannot spell the class for a Python object.
+
+See it: `print(torch.ops.my.gather.default._schema)` shows `str group_name`.
+
+Fix safety: unsafe, because programs that were exported with the old schema, C++ callers and code that is not checked
+here do not follow. The fix changes the signature, the schema, the body, fake and autograd functions and all calls in
+the file together, for all operators that hand the same name on to each other. It is withheld, with the places named,
+where another file calls the operator, where a caller has no group at hand, where the name is used as a string (a key,
+a message), where a parameter has a default, and where the operator is used in a way that cannot be followed
+(`hasattr(torch.ops.my, "gather")`, graph passes, `torch.library.opcheck`).
+
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/172795; wheels:
+torch/distributed/device_mesh.py (`_register_distributed_opaque_types`, 2.12), torch/_library/infer_schema.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding, Fix
+from torchmigrate.project import module_path
+from torchmigrate.rule import Kind, Rule, Safety
+
+from .collectives import GROUP_SIZE, RESOLVE, TAKERS
+from .conversion import Conversion, Withheld
+from .functions import parameters
+from .operators import Operator, is_part_of_one, operators_of
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
+
+rule = Rule(
+    code="PG304",
+    symbols=(*RESOLVE, *GROUP_SIZE, *TAKERS),
+    message="an operator takes the name of a process group and looks the group up; it can take the group itself",
+    since=(2, 12),
+    safety=Safety.UNSAFE,
+    kinds=frozenset({Kind.CALL}),
+)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    if not is_part_of_one(use, ctx):
+        return
+    conversion = Conversion(ctx, "")
+    for operator in operators_of(ctx).values():
+        for index, name in enumerate(operator.parameters):
+            if conversion.evidence(operator, index) is use.call:
+                message = f"`{operator.name}` takes a process group's name as `{name}`, and can take the group itself"
+                place = parameters(operator.body)[index] if operator.body is not None else operator.schema
+                span = ctx.source.span(place or operator.call)
+                yield ctx.finding(use, message, fix=partial(_fix, use, ctx, operator, index), span=span)
+
+
+def _fix(use: Use, ctx: Context, operator: Operator, index: int) -> Fix | str:
+    definition = replace(use, node=operator.call.func, place=operator.place)
+    spelling = ctx.imports.spell("torch.distributed.ProcessGroup", definition)
+    if spelling is None:
+        return "`ProcessGroup` cannot be named here without clobbering a name"
+    bindings = ctx.uses.scopes.module.bindings.get(spelling.text.partition(".")[0], ())
+    if any(binding.typing_only for binding in bindings):
+        return (
+            f"`{spelling.text}` is imported for type checkers only, and the operator's schema is made of it"
+        )
+    conversion = Conversion(ctx, spelling.text)
+    try:
+        edits = conversion.run(operator, index)
+    except Withheld as reason:
+        return str(reason)
+    converted = dict.fromkeys(found for found, _ in conversion.converted)
+    callers: dict[str, int] = {}
+    for found in converted:
+        for path, line in _elsewhere(found, ctx):
+            callers.setdefault(path, line)
+    if callers:
+        places = ", ".join(f"{os.path.relpath(path)}:{line}" for path, line in callers.items())
+        return f"the operator is also named in {places}, which would have to change along with it"
+    names = " and ".join(f"`{found.name}`" for found in converted)
+    return Fix((*edits, *spelling.edits), Safety.UNSAFE, f"Hand {names} the process group itself")
+
+
+def _elsewhere(operator: Operator, ctx: Context) -> Iterator[tuple[str, int]]:
+    """The lines in other files that may name an operator, or the function that it is."""
+    path = os.path.abspath(ctx.source.path)
+    module = os.path.basename(module_path(path))
+    namespace, _, name = operator.name.partition("::")
+    function = getattr(operator.body, "name", name)
+    imported = r"import\s+(?:\([^)]*|[^\n]*)(?<!\w)"
+    yield from ctx.project.spelling(
+        ((operator.name,), (rf"{namespace}::{name}(?!\w)",)),
+        ((name, namespace), (rf"{name}(?!\w)", rf"ops\s*\.\s*{namespace}(?!\w)")),
+        ((module,), (rf"{module}\s+{imported}(?:{function}(?!\w)|\*)",)),
+        ((module, function), (rf"{function}(?!\w)", rf"{imported}{module}(?!\w)")),
+        beside=path,
+    )

@@ -1,0 +1,89 @@
+"""A process group is looked up by its name, or by its ranks and a tag, in a private registry of torch.distributed.
+
+Why: the registry that these functions read and write is private, and torch moves from names to `ProcessGroup` objects
+(operators take them since 2.12). `mesh._dim_group_infos`, which held tag, ranks and name, is gone since 2.8.
+
+    size = _get_group_size_by_name(pg.group_name)
+    →
+    size = dist.get_world_size(pg)
+
+What to do, in the other cases: keep the object that `dist.new_group` or `mesh.get_group(i)` returned and hand it
+around, in place of its name, or of its ranks and tag.
+
+See it: there is no warning; the names all begin with an underscore. `mesh._dim_group_infos` raises an AttributeError.
+
+Fix safety: safe. There is one for `_get_group_size_by_name` where the group is at hand.
+
+Source: torch/distributed/distributed_c10d.py, torch/distributed/device_mesh.py in the wheels of torch 2.3 to 2.15;
+https://pytorch.org/blog/pytorch-2-12-release-blog/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.calls import argument
+from torchmigrate.findings import Finding, Fix
+from torchmigrate.names import leaf
+from torchmigrate.rule import Kind, Rule, Safety
+from torchmigrate.versions import severity
+
+from .collectives import C10D
+from .group_names import GroupName, handed_over
+from .operators import is_part_of_one
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
+
+_SIZE = "_get_group_size_by_name"
+_RECIPES = {
+    _SIZE: "`{symbol}` resolves a name: hand the group around, and ask `dist.get_world_size(group)`",
+    "_find_or_create_pg_by_ranks_and_tag": "`{symbol}` finds a group by ranks and tag: keep the one that `dist.new_group` returns",
+    "_find_pg_by_ranks_and_tag": "`{symbol}` finds a group by ranks and tag: keep the one that `dist.new_group` returns",
+    "_resolve_group_name_by_ranks_and_tag": "`{symbol}` finds a group by ranks and tag: keep the one that `dist.new_group` returns",
+    "_register_process_group": "`{symbol}` keeps a group under a name: hand the group itself to what looks it up",
+    "_dim_group_infos": "`_dim_group_infos` is gone since torch 2.8: `mesh.get_group(i)` returns the group itself",
+}
+
+_ASKED = re.compile(rb"""["']_dim_group_infos["']""")
+"""A `hasattr` or `getattr` that finds out what there is."""
+
+rule = Rule(
+    code="PG306",
+    symbols=(
+        *(f"{module}.{name}" for module in C10D for name in _RECIPES if name != "_dim_group_infos"),
+        "._dim_group_infos",
+    ),
+    message="`{symbol}` looks a group up: hand the group itself around",
+    safety=Safety.SAFE,
+    kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
+)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    if use.symbol == "._dim_group_infos":
+        if _ASKED.search(ctx.source.text):
+            return
+        gone = severity(ctx.options.target, since=None, deprecated=None, breaks=(2, 8))
+        yield ctx.finding(use, _RECIPES["_dim_group_infos"], severity=gone)
+    elif use.call is not None:
+        given = argument(use.call, 0, "group_name") if use.symbol.endswith(_SIZE) else None
+        group = handed_over(given, use, ctx) if given is not None else None
+        if isinstance(group, GroupName) and given is group.node:
+            message = "`{symbol}` resolves the name of a group that is at hand"
+            yield ctx.finding(use, message, fix=lambda: _fix(use, ctx, group))
+        elif given is None or ((leaf(given) or "").endswith("name") and not is_part_of_one(use, ctx)):
+            yield ctx.finding(use, _RECIPES[use.symbol.rpartition(".")[2]])
+
+
+def _fix(use: Use, ctx: Context, name: GroupName) -> Fix | str:
+    assert use.call is not None
+    size = ctx.imports.spell("torch.distributed.get_world_size", use)
+    if name.doubt is not None or size is None:
+        return name.doubt or "`get_world_size` cannot be named here without clobbering a name"
+    text = f"{size.text}({name.text(ctx, use.call)})"
+    return Fix((ctx.replace(use.call, text), *size.edits), Safety.SAFE, f"Replace with `{text}`")

@@ -1,0 +1,38 @@
+"""A group's name is handed to a functional collective, which takes the process group itself.
+
+Why: names are strings that a registry of the process has to turn back into groups. Since torch 2.12 the operators
+below the functional collectives take `ProcessGroup` objects, and the plan is to hand over objects only. The functional
+collectives have taken objects ever since they were added (torch 2.1; names since 2.3), so nothing is lost on any
+version.
+
+    funcol.all_reduce(x, "sum", pg.group_name)
+    →
+    funcol.all_reduce(x, "sum", pg)
+
+See it: there is no warning yet; look for `.group_name`, `_get_process_group_name(...)` and `_dim_group_names[...]`
+where a group is expected.
+
+Fix safety: safe. The fix is withheld where nothing shows that the object before `.group_name` is a process group (a
+configuration may hold a group's name too), and where it may have changed since its name was taken. A name that comes
+in through a parameter or an attribute has to become a group there, by hand.
+
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/172795; wheels of
+torch 2.1 to 2.15: torch/distributed/_functional_collectives.py (`RANK_TYPES`, `_resolve_group_name`, `_resolve_group`).
+"""
+
+from __future__ import annotations
+
+from torchmigrate.rule import Kind, Rule, Safety
+
+from .collectives import FUNCTIONAL
+from .handing_over import finding
+
+rule = Rule(
+    code="PG301",
+    symbols=tuple(FUNCTIONAL),
+    message="a group's name is handed to `{symbol}`, which takes the process group itself",
+    safety=Safety.SAFE,
+    kinds=frozenset({Kind.CALL}),
+)
+
+rule.check(finding)

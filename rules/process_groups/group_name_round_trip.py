@@ -1,0 +1,62 @@
+"""A group's name is turned back into the group that it was taken from.
+
+Why: `_resolve_process_group(pg.group_name)` looks up in the registry of names what is at hand already. The registry,
+and every function that resolves names, is private and on its way out: since torch 2.12 operators take process groups.
+
+    group = _resolve_process_group(pg.group_name)
+    →
+    group = pg
+
+See it: look for `_resolve_process_group` with a `.group_name` or a `_get_process_group_name(...)` inside.
+
+Fix safety: safe; the registry gives back the very same object. Where nothing shows that the
+object before `.group_name` is a process group (a configuration may hold a name), there is no finding. A name that comes from elsewhere (a parameter, a graph) is left alone: where that is the
+parameter of a custom operator, PG304 reports it.
+
+Source: torch/distributed/distributed_c10d.py (`_resolve_process_group`, `_get_process_group_name`) in the wheels of
+torch 2.3 to 2.15; both directions run on 2.13 with gloo.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.calls import argument
+from torchmigrate.findings import Finding, Fix
+from torchmigrate.rule import Kind, Rule, Safety
+
+from .collectives import RESOLVE
+from .group_names import GroupName, handed_over
+from .handing_over import is_stable
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
+
+rule = Rule(
+    code="PG303",
+    symbols=RESOLVE,
+    message="the name of a process group is turned back into the group",
+    safety=Safety.SAFE,
+    kinds=frozenset({Kind.CALL}),
+)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    given = argument(use.call, 0, "group_name") if use.call is not None else None
+    name = handed_over(given, use, ctx) if given is not None else None
+    if use.call is None or not isinstance(name, GroupName) or name.doubt is not None:
+        return  # a configuration that holds a name: there is no group at hand
+    message = f"`{ctx.text(name.group)}` is looked up by its own name: use it as it is"
+    yield ctx.finding(use, message, fix=lambda: _fix(use, ctx, name, given), span=ctx.source.span(use.call))
+
+
+def _fix(use: Use, ctx: Context, name: GroupName, given: ast.expr | None) -> Fix | str:
+    assert use.call is not None
+    if given is not None and given is not name.node and not is_stable(name, given, ctx):
+        return f"`{ctx.text(name.group)}` may be another group by the time that its name is looked up"
+    text = name.text(ctx, ctx.uses.flow.parents[use.call])
+    return Fix((ctx.replace(use.call, text),), Safety.SAFE, f"Replace with `{text}`")

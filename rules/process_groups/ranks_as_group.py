@@ -1,0 +1,64 @@
+"""A list of ranks stands for a process group in a functional collective.
+
+Why: torch warns about it since 2.3 (a FutureWarning since 2.4): "The combination of ranks + tag as process group
+identifier has been deprecated. Please switch to using ProcessGroup, DeviceMesh, or group name instead." The list only
+finds a group of exactly these ranks that the program has made before, and fails if there is none.
+
+    funcol.all_reduce(x, "sum", [0, 1])
+    →
+    pair = dist.new_group([0, 1])     # once, on every rank
+    funcol.all_reduce(x, "sum", pair)
+
+What to do: make the group once, on all ranks (`dist.new_group(ranks)`, or `init_device_mesh` and `mesh.get_group(...)`),
+keep the object, and hand that over. A `tag` tells groups of the same ranks apart; objects need none.
+
+See it: run with `-W error::FutureWarning`; under `torch.compile` there is no warning.
+
+Source: torch/distributed/_functional_collectives.py (`_resolve_group_name`, `_resolve_group`) in the wheels of torch
+2.3 to 2.15.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding
+from torchmigrate.names import leaf
+from torchmigrate.rule import Kind, Rule
+
+from .collectives import FUNCTIONAL, group_argument
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
+
+rule = Rule(
+    code="PG305",
+    symbols=tuple(FUNCTIONAL),
+    message="ranks stand for a process group in `{symbol}`; hand over the group that `dist.new_group` makes",
+    deprecated=(2, 3),
+    kinds=frozenset({Kind.CALL}),
+)
+
+_HINT = "make the group once, on every rank: `group = dist.new_group(ranks)`"
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    assert use.call is not None
+    group = group_argument(use.call, use.symbol)
+    if group is not None and _is_ranks(group, use, ctx):
+        yield ctx.finding(use, span=ctx.source.span(group), hint=_HINT)
+
+
+def _is_ranks(node: ast.expr, use: Use, ctx: Context) -> bool:
+    """Whether the value is certainly a list of ranks, or of lists of them."""
+    if isinstance(node, ast.Name):
+        value = ctx.uses.flow.definition(node, use.place.scope)
+        return value is not None and not isinstance(value, ast.Name) and _is_ranks(value, use, ctx)
+    if isinstance(node, ast.Call):
+        inner = node.args[0] if len(node.args) == 1 and leaf(node.func) == "list" else None
+        return isinstance(inner, ast.Call) and leaf(inner.func) == "range"
+    return isinstance(node, (ast.List, ast.ListComp))

@@ -1,0 +1,83 @@
+"""The paths of saved files: which are the same, and how they get another suffix."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Edit
+from torchmigrate.names import leaf
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Context
+    from torchmigrate.uses import Use
+
+    from .chain import Chain
+
+_SUFFIX = re.compile(r"\.(?:pt|pth)(?=(['\"]{1,3})\Z)")
+
+
+def is_same(path: ast.expr | None, other: ast.expr, use: Use, chain: Chain) -> bool:
+    """Whether two expressions name the same file: equal literals, or the same text in one scope."""
+    if path is None:
+        return False
+    if isinstance(path, ast.Constant) and isinstance(other, ast.Constant):
+        return bool(path.value == other.value)
+    return use.place.scope is chain.scope and ast.dump(path) == ast.dump(other)
+
+
+def renamed(paths: list[ast.expr], ctx: Context, use: Use) -> list[Edit]:
+    """The edits that give the file the suffix ``.pt2``; none where something else names it too."""
+    literals = []
+    for path in paths:
+        found = _literal(path, use, ctx)
+        if found is None:
+            return []
+        literals.append(found)
+    spans = {ctx.source.span(literal) for literal in literals}
+    texts = {ctx.text(literal) for literal in literals}
+    for node in ast.walk(ctx.source.tree):
+        if isinstance(node, (ast.Constant, ast.JoinedStr)) and hasattr(node, "lineno"):
+            mentions = isinstance(getattr(node, "value", ""), str) and ctx.text(node) in texts
+            if mentions and ctx.source.span(node) not in spans:
+                return []
+    edits = []
+    for span in sorted(spans):
+        match = _SUFFIX.search(ctx.source.segment(span))
+        if match is None:
+            return []
+        at = span.end - len(match[1])
+        edits.append(Edit(at - len(match[0].encode()), at, ".pt2"))
+    return edits
+
+
+def _literal(path: ast.expr, use: Use, ctx: Context) -> ast.expr | None:
+    """The string literal that a path ends with."""
+    if isinstance(path, ast.JoinedStr) or (isinstance(path, ast.Constant) and isinstance(path.value, str)):
+        return path
+    if isinstance(path, ast.BinOp):
+        return _literal(path.right, use, ctx)
+    if isinstance(path, ast.Call) and path.args and leaf(path.func) in ("join", "Path", "str", "joinpath"):
+        return _literal(path.args[-1], use, ctx)
+    if isinstance(path, ast.Name):
+        return _of_variable(path, use, ctx)
+    return None
+
+
+def _of_variable(name: ast.Name, use: Use, ctx: Context) -> ast.expr | None:
+    """The literal in a variable that only saves and loads read."""
+    owner = use.place.scope.find(name.id)
+    value = ctx.uses.flow.definition(name, use.place.scope)
+    if owner is not use.place.scope or value is None:
+        return None
+    reaching = ctx.uses.flow.reaching(name.id, owner)
+    parents = ctx.uses.flow.parents
+    around = [parents[read] for read in reaching.reads]
+    calls = [parents[node] if isinstance(node, ast.keyword) else node for node in around]
+    if reaching.captured or len(reaching.bindings) != 1:
+        return None
+    known = {"save", "load"}
+    if not all(isinstance(call, ast.Call) and leaf(call.func) in known for call in calls):
+        return None
+    return _literal(value, use, ctx) if not isinstance(value, ast.Name) else None

@@ -1,0 +1,153 @@
+"""Traces that become exports give the same, and what they save loads in a process that knows nothing of the model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.executed.torchscript import CLASSES, FLAGS, MODELS, assert_equal, before_and_after, loaded, torch
+from tests.support import fix_text
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+SAVED = (
+    CLASSES
+    + """
+
+def run(folder):
+    model = MODEL.eval()
+    example = EXAMPLE
+    inputs = example if isinstance(example, tuple) else (example,)
+    traced = torch.jit.trace(model, example, strict=False)
+    traced.save(f"{folder}/model.pt")
+    loaded = torch.jit.load(f"{folder}/model.pt", map_location="cpu")
+    loaded.eval()
+    return model(*inputs), traced(*inputs), loaded(*inputs), inputs
+"""
+)
+
+READER = """
+import sys, torch
+folder = sys.argv[1]
+program = torch.export.load(f"{folder}/model.pt2").module()
+inputs, expected = torch.load(f"{folder}/data.pt")
+torch.testing.assert_close(program(*inputs), expected, rtol=0, atol=0)
+"""
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_trace_save_load(name: str, tmp_path: Path) -> None:
+    model, example = MODELS[name]
+    text = SAVED.replace("MODEL", model).replace("EXAMPLE", example)
+    before, after, fixed = before_and_after(text, tmp_path, lambda module: module.run(tmp_path))
+    assert "torch.export.load" in fixed
+    eager, called, again, inputs = after
+    assert_equal(before[0], eager)
+    assert_equal(eager, called)
+    assert_equal(eager, again)
+    torch.save((inputs, eager), tmp_path / "data.pt")
+    subprocess.run([sys.executable, "-c", READER, str(tmp_path)], check=True)
+
+
+SIZES = (
+    CLASSES
+    + """
+
+def run(sizes=(2, 5, 1)):
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    traced = torch.jit.trace(model, torch.randn(3, 4))
+    return [traced(torch.ones(n, 4)) for n in (2, 5, 1)]
+"""
+)
+
+
+def test_several_sizes_stay_several(tmp_path: Path) -> None:
+    """The fix sees the loop's sizes, and exports with a dynamic dimension."""
+    text = SIZES.replace("[traced(torch.ones(n, 4)) for n in (2, 5, 1)]", "results").replace(
+        "    return results",
+        "    results = []\n    for n in (2, 5, 1):\n        results.append(traced(torch.ones(n, 4)))\n    return results",
+    )
+    before, after, fixed = before_and_after(text, tmp_path, lambda module: module.run())
+    assert "dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)" in fixed
+    assert_equal(before, after)
+
+
+def test_frozen_and_optimized(tmp_path: Path) -> None:
+    text = CLASSES + (
+        "\n\ndef run():\n"
+        "    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)).eval()\n"
+        "    x = torch.randn(2, 3, 8, 8)\n"
+        "    fast = torch.jit.optimize_for_inference(torch.jit.freeze(torch.jit.trace(model, x)))\n"
+        "    return model(x), fast(x)\n"
+    )
+    before, after, _ = before_and_after(text, tmp_path, lambda module: module.run())
+    assert_equal(before[0], after[0])
+    assert_equal(*after)  # unlike the frozen trace, which folds the batch norm
+
+
+def test_scripted_and_saved_with_inputs_in_sight(tmp_path: Path) -> None:
+    text = CLASSES + (
+        "\n\ndef run(folder):\n"
+        "    model = Buffers()\n"
+        "    x = torch.randn(2, 3)\n"
+        "    scripted = torch.jit.script(model)\n"
+        "    torch.jit.save(scripted, f'{folder}/model.pt', _extra_files={'classes.txt': 'a b'})\n"
+        "    return scripted(x)\n"
+    )
+    before, after, _ = before_and_after(text, tmp_path, lambda module: module.run(tmp_path))
+    assert_equal(before, after)
+    files = {"classes.txt": ""}
+    torch.export.load(tmp_path / "model.pt2", extra_files=files)
+    assert files == {"classes.txt": "a b"}
+
+
+@pytest.mark.parametrize("given", ["x", "(x,)", "[x]"])
+def test_examples_that_are_not_written_out(given: str, tmp_path: Path) -> None:
+    """A parameter may hold a tensor, a tuple or a list; the trace takes all three."""
+    text = CLASSES + (
+        "\n\ndef make(example, x):\n"
+        "    traced = torch.jit.trace(nn.Linear(4, 2), example)\n"
+        "    return traced(x)\n\n\n"
+        f"def run():\n    x = torch.randn(3, 4)\n    return make({given}, x)\n"
+    )
+    before, after, _ = before_and_after(text, tmp_path, lambda module: module.run())
+    assert_equal(before, after)
+
+
+def test_called_often_and_saved(tmp_path: Path) -> None:
+    text = CLASSES + (
+        "\n\ndef run(folder):\n"
+        "    x = torch.randn(2, 3)\n"
+        "    with torch.no_grad():\n"
+        "        traced = torch.jit.trace(Buffers(), x)\n"
+        "    results = [traced(x) for _ in range(3)]\n"
+        "    traced.save(str(folder / 'm.pt'))\n"
+        "    return results, [name for name, _ in traced.named_parameters()]\n"
+    )
+    before, after, fixed = before_and_after(text, tmp_path, lambda module: module.run(tmp_path))
+    assert fixed.count(".module()") == 1
+    assert before[1] == after[1]
+    assert_equal(before[0], after[0])
+
+
+def test_what_export_refuses_is_refused_loudly(tmp_path: Path) -> None:
+    """A trace freezes a branch on a value without an error; the fixed program says where it stands."""
+    text = CLASSES + (
+        "\n\nclass Branch(nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        return x + 1 if x.sum() > 0 else x - 1\n\n\n"
+        "def run():\n"
+        "    traced = torch.jit.trace(Branch(), torch.ones(2))\n"
+        "    return traced(torch.ones(2))\n"
+    )
+    with (
+        loaded(fix_text(text, *FLAGS), tmp_path, "refused") as module,
+        pytest.raises(Exception, match="data-dependent"),
+    ):
+        module.run()

@@ -1,0 +1,67 @@
+"""Fake torch packages, interpreters, programs and libraries, so that no test needs a GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "probe"
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """An environment in which nothing of the real machine's GPUs and torch is found."""
+    (tmp_path / "bin").mkdir()
+    kept = {name: os.environ[name] for name in ("HOME", "SYSTEMROOT", "TMPDIR") if name in os.environ}
+    return {**kept, "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+
+
+@pytest.fixture
+def fake_torch(tmp_path: Path, environ: dict[str, str]) -> Callable[..., str]:
+    """Makes a package ``torch`` with the given ``__init__.py``; returns an interpreter that imports it."""
+
+    def make(code: str, version: str = "2.12.1+cu130", cuda: str | None = "13.0") -> str:
+        package = tmp_path / "site" / "torch"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text(code)
+        (package / "version.py").write_text(f"__version__ = {version!r}\ncuda: str = {cuda!r}\nhip = None\n")
+        environ["PYTHONPATH"] = str(tmp_path / "site")
+        return sys.executable
+
+    return make
+
+
+@pytest.fixture
+def fake_program(tmp_path: Path) -> Callable[..., Path]:
+    """Puts a shell script on the environment's PATH."""
+
+    def make(name: str, script: str, mode: int = 0o755) -> Path:
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(mode)
+        return program
+
+    return make
+
+
+@pytest.fixture
+def fake_library(tmp_path: Path, environ: dict[str, str]) -> Callable[[str, str], None]:
+    """Compiles a C source into a library on the environment's library path."""
+
+    def make(name: str, source: str) -> None:
+        folder = tmp_path / "lib"
+        folder.mkdir(exist_ok=True)
+        file = tmp_path / f"{name}.c"
+        file.write_text(source)
+        try:
+            subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(folder / name), str(file)], check=True)
+        except FileNotFoundError:
+            pytest.skip("no C compiler")
+        environ["LD_LIBRARY_PATH"] = str(folder)
+
+    return make

@@ -1,0 +1,479 @@
+"""What is there: broken torch packages, fake drivers, strange `nvidia-smi`, and interpreters of all kinds."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from torchmigrate.probe.collect import collect, find_python
+from torchmigrate.probe.facts import Facts, Source, to_json
+from torchmigrate.probe.verdict import judge
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="fakes are Linux programs and libraries")
+
+
+def codes(facts: Facts) -> list[str]:
+    return [finding.code for finding in judge(facts).findings if finding.severity.value != "info"]
+
+
+def elsewhere(folder: Path) -> Path:
+    """A root without ``/sys`` and ``/proc``, so that the real machine's driver is not found."""
+    (folder / "root").mkdir(exist_ok=True)
+    return folder / "root"
+
+
+# --- torch ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome", "detail", "finding"),
+    [
+        ("raise ImportError('libfoo.so: bad')", "raised", "ImportError: libfoo.so: bad", "RT003"),
+        ("import sys; sys.exit(3)", "raised", "SystemExit: 3", "RT003"),
+        ("import os; os._exit(0)", "raised", "it ended without an answer", "RT003"),
+        ("import time; time.sleep(60)", "hung", "no end after 1 s", "RT004"),
+        ("while True: print('x' * 4096)", "hung", "no end after 1 s", "RT004"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "killed", "SIGSEGV", "RT005"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "killed", "SIGKILL", "RT005"),
+        ("", "raised", "the module that was imported has no __version__", "RT003"),
+    ],
+)
+def test_a_broken_torch_is_a_finding_and_not_an_end(
+    code: str,
+    outcome: str,
+    detail: str,
+    finding: str,
+    environ: dict[str, str],
+    fake_torch: Callable[..., str],
+    tmp_path: Path,
+) -> None:
+    python = fake_torch(code)
+    begin = time.monotonic()
+    facts = collect(python, environ, elsewhere(tmp_path), limit=1)
+    assert time.monotonic() - begin < 5
+    assert facts.torch is not None
+    assert facts.torch.version == "2.12.1+cu130"
+    assert (facts.torch.imported.outcome, facts.torch.imported.detail) == (outcome, detail)
+    assert finding in codes(facts)
+
+
+def test_an_import_that_leaves_a_child_behind_does_not_hold_the_probe(
+    environ: dict[str, str], fake_torch: Callable[..., str], tmp_path: Path
+) -> None:
+    python = fake_torch("import subprocess, sys, time; subprocess.Popen(['sleep', '30']); time.sleep(30)")
+    begin = time.monotonic()
+    collect(python, environ, elsewhere(tmp_path), limit=0.5)
+    assert time.monotonic() - begin < 4
+
+
+def test_what_an_import_prints_does_not_reach_the_facts(
+    environ: dict[str, str], fake_torch: Callable[..., str], tmp_path: Path
+) -> None:
+    code = """
+import sys, warnings
+print('{"version": "9.9"}'); sys.stderr.write("\\x1b[31mnoise\\xff")
+warnings.warn("the driver in /home/someone/lib is old")
+__version__ = "2.12.1+cu130"
+class version: cuda = "13.0"; hip = None; xpu = None
+class cuda:
+    is_available = staticmethod(lambda: False); device_count = staticmethod(lambda: 0)
+class _C:
+    _cuda_getArchFlags = staticmethod(lambda: "sm_80 sm_90")
+"""
+    facts = collect(fake_torch(code), environ, elsewhere(tmp_path))
+    assert facts.torch is not None
+    assert facts.torch.imported.outcome == "ok"
+    assert facts.torch.compiled == ("sm_80", "sm_90")
+    assert facts.torch.imported.warnings == ("the driver in lib is old",)
+
+
+def test_a_torch_in_the_current_folder_is_not_the_users_torch(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text("raise SystemExit")
+    monkeypatch.chdir(tmp_path)
+    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    assert facts.torch is None or facts.torch.imported.detail != "SystemExit"
+
+
+def test_no_torch_at_all(environ: dict[str, str], tmp_path: Path) -> None:
+    import venv
+
+    venv.create(tmp_path / "empty", with_pip=False)
+    python = str(tmp_path / "empty" / "bin" / "python")
+    facts = collect(python, environ, elsewhere(tmp_path))
+    assert facts.torch is None
+    assert facts.python.pip is False
+    assert codes(facts) == ["RT002"]
+
+
+def test_packages_and_extensions_are_read_from_their_metadata(
+    environ: dict[str, str],
+    fake_torch: Callable[..., str],
+    fake_library: Callable[[str, str], None],
+    tmp_path: Path,
+) -> None:
+    python, site = fake_torch("raise ImportError"), tmp_path / "site"
+    for name in ("nvidia_nccl_cu12-2.27.5", "torchvision-0.27.1+cu130", "Flask-3.0.0"):
+        (site / f"{name}.dist-info").mkdir()
+    info = site / "some_kernels-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: some-kernels\nRequires-Dist: torch>=2.0\n")
+    (info / "RECORD").write_text("some_kernels/_C.so,,\n")
+    (site / "some_kernels").mkdir()
+    fake_library("libcudart.so.12", "int cudaGetDevice(void) { return 0; }")
+    import subprocess
+
+    source, runtime = tmp_path / "c.c", tmp_path / "lib" / "libcudart.so.12"
+    source.write_text("int cudaGetDevice(void); int f(void) { return cudaGetDevice(); }")
+    library = site / "some_kernels" / "_C.so"
+    named = [
+        f"-Wl,-soname,{runtime.name}",
+        "-shared",
+        "-fPIC",
+        "-o",
+        str(runtime),
+        str(tmp_path / "libcudart.so.12.c"),
+    ]
+    subprocess.run(["gcc", *named], check=True)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(library), str(source), str(runtime)], check=True)
+    facts = collect(python, environ, elsewhere(tmp_path))
+    assert facts.packages["nvidia-nccl-cu12"] == "2.27.5"
+    assert facts.packages["torchvision"] == "0.27.1+cu130"
+    assert "flask" not in facts.packages
+    assert [(e.distribution, e.version, e.cuda) for e in facts.extensions] == [("some-kernels", "1.2", "12")]
+
+
+def test_the_architectures_are_read_in_the_library_where_importing_fails(
+    environ: dict[str, str], fake_torch: Callable[..., str], tmp_path: Path
+) -> None:
+    python = fake_torch("raise ImportError('libcuda.so.1')")
+    library = tmp_path / "site" / "torch" / "lib"
+    library.mkdir()
+    (library / "libtorch_python.so").write_bytes(b"\0sm_99\0 code for sm_80 \0sm_75 sm_80 compute_80\0")
+    facts = collect(python, environ, elsewhere(tmp_path))
+    assert facts.torch is not None
+    assert facts.torch.compiled == ("sm_75", "sm_80", "compute_80")
+
+
+# --- interpreters --------------------------------------------------------------------------------------------------
+
+
+def interpreters() -> list[Path]:
+    """Other Pythons on this machine, as pyenv and the system keep them."""
+    folders = [Path.home() / ".pyenv/versions", Path("/opt/python")]
+    return sorted(p for folder in folders for p in folder.glob("3.*/bin/python3") if p.exists())
+
+
+@pytest.mark.parametrize("version", ["3.8", "3.9", "3.10", "3.12", "3.13"])
+def test_an_old_or_new_interpreter_answers(version: str, environ: dict[str, str], tmp_path: Path) -> None:
+    found = [path for path in interpreters() if path.parent.parent.name.startswith(f"{version}.")]
+    if not found:
+        pytest.skip(f"there is no Python {version} here")
+    facts = collect(str(found[0]), environ, elsewhere(tmp_path))
+    assert facts.python.version is not None
+    assert facts.python.version.startswith(f"{version}.")
+
+
+def test_python_3_8_without_pip(environ: dict[str, str], tmp_path: Path) -> None:
+    import subprocess
+
+    found = [path for path in interpreters() if path.parent.parent.name.startswith("3.8.")]
+    if not found:
+        pytest.skip("there is no Python 3.8 here")
+    subprocess.run([str(found[0]), "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
+    facts = collect(str(tmp_path / "venv/bin/python"), environ, elsewhere(tmp_path))
+    assert facts.python.pip is False
+    assert facts.python.failure is None
+    verdict = judge(facts, "2.15")
+    assert [(f.code, f.hint) for f in verdict.findings] == [
+        ("RT002", None),
+        ("RT010", "uv venv --python 3.11"),
+    ]
+
+
+@pytest.mark.parametrize("script", ["exit 1", "sleep 30", "echo Python 3.12", "kill -SEGV $$"])
+def test_an_interpreter_that_is_none(
+    script: str, environ: dict[str, str], fake_program: Callable[..., Path], tmp_path: Path
+) -> None:
+    program = fake_program("python3", script)
+    begin = time.monotonic()
+    facts = collect(str(program), environ, elsewhere(tmp_path), limit=1)
+    assert time.monotonic() - begin < 5
+    assert codes(facts) == ["RT001"]
+
+
+def test_a_missing_interpreter(environ: dict[str, str], tmp_path: Path) -> None:
+    facts = collect(str(tmp_path / "nowhere"), environ, elsewhere(tmp_path))
+    assert facts.python.failure == "No such file or directory"
+
+
+def test_the_users_interpreter_is_found_in_order(
+    environ: dict[str, str], fake_program: Callable[..., Path], tmp_path: Path
+) -> None:
+    project = tmp_path / "project" / "deep"
+    project.mkdir(parents=True)
+    on_path = fake_program("python3", "")
+    assert find_python(None, environ, project) == str(on_path)
+    environment = tmp_path / "project" / ".venv" / "bin"
+    environment.mkdir(parents=True)
+    (environment / "python").touch()
+    assert find_python(None, environ, project) == str(environment / "python")
+    environ["CONDA_PREFIX"] = "/conda"
+    assert find_python(None, environ, project) == "/conda/bin/python"
+    environ["VIRTUAL_ENV"] = "/venv"
+    assert find_python(None, environ, project) == "/venv/bin/python"
+    assert find_python("/mine", environ, project) == "/mine"
+    assert find_python("../.venv/bin/python", environ, project) == str(environment / "python")
+    assert find_python("python3", environ, project) == str(on_path)
+
+
+# --- the driver ----------------------------------------------------------------------------------------------------
+
+NVML = """
+#include <string.h>
+typedef struct { unsigned long long total, free, used; } memory;
+int nvmlInit_v2(void) { return 0; }
+int nvmlInitWithFlags(unsigned f) { return 0; }
+int nvmlSystemGetDriverVersion(char *v, unsigned n) { strncpy(v, "580.159.04", n); return 0; }
+int nvmlDeviceGetCount_v2(int *n) { *n = 2; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **h) { *h = (void *)(unsigned long)(i + 1); return 0; }
+int nvmlDeviceGetName(void *h, char *v, unsigned n) { strncpy(v, h == (void *)1 ? "NVIDIA H200" : "Tesla T4", n); return 0; }
+int nvmlDeviceGetCudaComputeCapability(void *h, int *a, int *b) { *a = h == (void *)1 ? 9 : 7; *b = h == (void *)1 ? 0 : 5; return 0; }
+int nvmlDeviceGetMemoryInfo(void *h, memory *m) { m->total = 150754820096ULL; return 0; }
+int nvmlDeviceGetMigMode(void *h, int *a, int *b) { if (h != (void *)1) return 3; *a = 1; *b = 1; return 0; }
+"""
+
+CUDA = """
+#include <unistd.h>
+int cuInit(unsigned f) { %s }
+int cuDriverGetVersion(int *v) { *v = 13010; return 0; }
+int cuDeviceGetCount(int *n) { *n = 0; return 0; }
+"""
+
+SMI = """case "$*" in
+  *compute_cap*) echo "NVIDIA H200, 9.0, 143771, Disabled, 580.159.04" ;;
+  *query-gpu*) echo "NVIDIA H200, 143771, 580.159.04" ;;
+  *) echo "| NVIDIA-SMI 610.43    KMD Version: 610.43    CUDA UMD Version: 13.4 |" ;;
+esac"""
+
+
+@LINUX
+@pytest.mark.parametrize("package", ["as installed", "missing"])
+def test_nvml_names_the_driver_and_every_gpu_with_and_without_nvidia_ml_py(
+    package: str, environ: dict[str, str], fake_library: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    if package == "missing":
+        (tmp_path / "pynvml.py").write_text("raise ImportError")
+        environ["PYTHONPATH"] = str(tmp_path)
+    fake_library("libnvidia-ml.so.1", NVML)
+    fake_library("libcuda.so.1", CUDA % "return 0;")
+    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    assert facts.driver.version == "580.159.04"
+    assert facts.driver.cuda == "13.1"
+    assert facts.driver.init == 0
+    assert [(g.name, g.capability, g.memory_mib, g.mig) for g in facts.gpus] == [
+        ("NVIDIA H200", "9.0", 143771, True),
+        ("Tesla T4", "7.5", 143771, None),
+    ]
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("body", "init", "failure", "code"),
+    [
+        ("return 804;", 804, None, "RT016"),
+        ("return 802;", 802, None, "RT017"),
+        ("return 999;", 999, None, "RT018"),
+        ("sleep(60); return 0;", None, "no end after 3 s", "RT018"),
+        ("*(volatile int *)0 = 1; return 0;", None, "SIGSEGV", "RT018"),
+    ],
+)
+def test_the_driver_may_fail_hang_or_crash(
+    body: str,
+    init: int | None,
+    failure: str | None,
+    code: str,
+    environ: dict[str, str],
+    fake_library: Callable[[str, str], None],
+    tmp_path: Path,
+) -> None:
+    fake_library("libnvidia-ml.so.1", NVML)
+    fake_library("libcuda.so.1", CUDA % body)
+    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    assert (facts.driver.init, facts.driver.init_failure) == (init, failure)
+    assert code in codes(facts)
+
+
+@LINUX
+@pytest.mark.parametrize("body", ["return 18;", "sleep(60); return 0;", "__builtin_trap();"])
+def test_nvml_may_fail_hang_or_crash(
+    body: str, environ: dict[str, str], fake_library: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    fake_library(
+        "libnvidia-ml.so.1",
+        f"#include <unistd.h>\nint nvmlInit_v2(void) {{ {body} }}\nint nvmlInitWithFlags(int f) {{ {body} }}",
+    )
+    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    (nvml,) = facts.driver.sources
+    assert nvml.version is None
+    assert nvml.failure in ("error 18", "no end after 3 s", "SIGILL", "SIGTRAP")
+    assert ("RT013" in codes(facts)) is (nvml.failure == "error 18")
+
+
+@LINUX
+def test_nvidia_smi_is_asked_and_its_banner_is_not_read(
+    environ: dict[str, str], fake_program: Callable[..., Path], tmp_path: Path
+) -> None:
+    fake_program("nvidia-smi", SMI)
+    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    assert facts.driver.version == "580.159.04"
+    assert [(g.name, g.capability, g.mig) for g in facts.gpus] == [("NVIDIA H200", "9.0", False)]
+
+
+@LINUX
+def test_an_r610_that_only_prints_its_banner_is_no_source(
+    environ: dict[str, str], fake_program: Callable[..., Path], tmp_path: Path
+) -> None:
+    fake_program(
+        "nvidia-smi", 'echo "| NVIDIA-SMI 610.43    KMD Version: 610.43    CUDA UMD Version: 13.4 |"'
+    )
+    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    assert facts.driver.version is None
+    assert "RT015" in codes(facts)
+
+
+@LINUX
+def test_an_old_nvidia_smi_does_not_know_the_newer_fields(
+    environ: dict[str, str], fake_program: Callable[..., Path], tmp_path: Path
+) -> None:
+    script = """case "$*" in
+      *compute_cap*) echo 'Field "compute_cap" is not a valid field to query.'; exit 2 ;;
+      *) echo "Tesla V100-SXM2-16GB, 16160, 450.80.02" ;; esac"""
+    fake_program("nvidia-smi", script)
+    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    assert facts.driver.version == "450.80.02"
+    assert [(g.name, g.capability, g.memory_mib) for g in facts.gpus] == [
+        ("Tesla V100-SXM2-16GB", None, 16160)
+    ]
+
+
+@LINUX
+def test_a_german_locale(environ: dict[str, str], fake_program: Callable[..., Path], tmp_path: Path) -> None:
+    environ.update(LANG="de_DE.UTF-8", LC_ALL="de_DE.UTF-8", LC_NUMERIC="de_DE.UTF-8", LANGUAGE="de")
+    german = 'echo "NVIDIA H200, 9,0, 143.771, Aktiviert, 580,159,04"'
+    fake_program("nvidia-smi", f'if [ "$LC_ALL" = C ] && [ -z "$LANGUAGE" ]; then\n{SMI}\nelse {german}; fi')
+    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    assert facts.driver.version == "580.159.04"
+    assert facts.gpus[0].capability == "9.0"
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("script", "mode", "failure"),
+    [
+        ("sleep 60", 0o755, "no end after 3 s"),
+        ("exit 0", 0o755, "it printed nothing"),
+        ("exit 0", 0o644, "Permission denied"),
+        ("echo 'No devices were found'; exit 6", 0o755, "No devices were found"),
+        ("kill -SEGV $$", 0o755, "SIGSEGV"),
+    ],
+)
+def test_a_strange_nvidia_smi_beside_a_sound_library(
+    script: str,
+    mode: int,
+    failure: str,
+    environ: dict[str, str],
+    fake_program: Callable[..., Path],
+    fake_library: Callable[[str, str], None],
+    tmp_path: Path,
+) -> None:
+    fake_program("nvidia-smi", script, mode)
+    fake_library("libnvidia-ml.so.1", NVML)
+    begin = time.monotonic()
+    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    assert time.monotonic() - begin < 5
+    assert facts.driver.version == "580.159.04"
+    assert Source("nvidia-smi", None, failure) in facts.driver.sources
+    silent = [f for f in judge(facts).findings if f.code == "RT015"]
+    assert [(f.severity.value, failure in f.message) for f in silent] == [("info", True)]
+
+
+@LINUX
+def test_an_nvidia_smi_of_another_version_than_the_library(
+    environ: dict[str, str],
+    fake_program: Callable[..., Path],
+    fake_library: Callable[[str, str], None],
+    tmp_path: Path,
+) -> None:
+    fake_program("nvidia-smi", SMI.replace("580.159.04", "570.86.10"))
+    fake_library("libnvidia-ml.so.1", NVML)
+    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    assert facts.driver.version == "580.159.04"
+    assert "RT014" in codes(facts)
+
+
+def test_what_the_kernel_says(environ: dict[str, str], tmp_path: Path) -> None:
+    root = elsewhere(tmp_path)
+    files = {
+        "sys/module/nvidia/version": "580.95.05\n",
+        "proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n",
+        "proc/driver/nvidia/gpus/0000:01:00.0/information": "Model: \t\t NVIDIA GeForce RTX 3090\nIRQ: 1\nGPU UUID: GPU-x\n",
+        "sys/bus/pci/devices/0000:01:00.0/vendor": "0x10de\n",
+        "sys/bus/pci/devices/0000:01:00.0/class": "0x030000\n",
+        "sys/bus/pci/devices/0000:01:00.1/vendor": "0x10de\n",
+        "sys/bus/pci/devices/0000:01:00.1/class": "0x040300\n",
+        "proc/version": "Linux version 5.15.153.1-microsoft-standard-WSL2\n",
+        "etc/nv_tegra_release": "# R36 (release), REVISION: 4.0, GCID: 1\n",
+        "sys/class/kfd/kfd/topology/nodes/0/properties": "gfx_target_version 0\n",
+        "sys/class/kfd/kfd/topology/nodes/1/properties": "simd_count 1\ngfx_target_version 90402\n",
+        "opt/rocm/.info/version": "7.1.0\n",
+    }
+    for name, text in files.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    facts = collect(sys.executable, environ, root)
+    assert [(s.name, s.version) for s in facts.driver.sources] == [
+        ("sys", "580.95.05"),
+        ("proc", "580.95.05"),
+    ]
+    assert facts.driver.bus_devices == 1
+    assert [(g.name, g.vendor, g.capability) for g in facts.gpus] == [
+        ("NVIDIA GeForce RTX 3090", "nvidia", None),
+        ("AMD GPU (gfx942)", "amd", "gfx942"),
+    ]
+    assert facts.platform.wsl
+    assert facts.platform.jetson == "R36.4.0"
+    assert facts.rocm == "7.1.0"
+
+
+@LINUX
+def test_cuda_compat_on_the_library_path(environ: dict[str, str], tmp_path: Path) -> None:
+    compat = tmp_path / "cuda" / "compat"
+    compat.mkdir(parents=True)
+    (compat / "libcuda.so.1").touch()
+    assert collect(sys.executable, environ, elsewhere(tmp_path)).driver.compat is False
+    environ["LD_LIBRARY_PATH"] = f"/usr/lib:{compat}"
+    assert collect(sys.executable, environ, elsewhere(tmp_path)).driver.compat is True
+
+
+def test_the_facts_name_no_person_machine_gpu_or_path(
+    environ: dict[str, str], fake_torch: Callable[..., str], tmp_path: Path
+) -> None:
+    import json
+    import platform
+
+    environ["CUDA_VISIBLE_DEVICES"] = "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
+    python = fake_torch(
+        f"raise ImportError('{tmp_path}/site/torch/lib/libc10.so: cannot open shared object file')"
+    )
+    text = json.dumps(to_json(collect(python, environ, elsewhere(tmp_path))))
+    assert "libc10.so: cannot open shared object file" in text
+    for secret in (str(tmp_path), platform.node(), "GPU-8932", os.path.expanduser("~")):
+        assert secret not in text

@@ -1,0 +1,154 @@
+"""The command: what it prints, in which format, and with which exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.probe.conftest import FIXTURES
+
+FORMATS = ("text", "full", "concise", "json", "github", "sarif")
+
+
+def run(*arguments: str, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torchmigrate", "probe", *arguments]
+    environment = {**os.environ, **environ}
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+
+
+def facts(name: str) -> str:
+    return str(FIXTURES / f"{name}.facts.json")
+
+
+@pytest.mark.parametrize("style", FORMATS)
+@pytest.mark.parametrize(("name", "status"), [("20-h200", 0), ("28-p100", 1)])
+def test_recorded_facts_are_judged_in_every_format(style: str, name: str, status: int) -> None:
+    done = run("--facts", facts(name), "--target-version", "2.15", "--output-format", style)
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    code = "RT032" if status == 0 else "RT022"
+    assert code in done.stdout
+    assert "torch 2.15" in done.stdout
+
+
+def test_sarif_and_json_hold_a_finding_without_a_file() -> None:
+    sarif = json.loads(run("--facts", facts("28-p100"), "--output-format", "sarif").stdout)
+    assert [result["ruleId"] for result in sarif["runs"][0]["results"]] == ["RT022"]
+    assert "RT022" in run("--facts", facts("28-p100"), "--output-format", "json").stdout
+
+
+def test_plain_text_has_no_escapes_and_names_both_installers() -> None:
+    done = run("--facts", facts("20-h200"), "--target-version", "2.15")
+    assert "\x1b" not in done.stdout
+    assert done.stdout.splitlines() == [
+        "torch 2.11.0+cu130, Python 3.12.3, Linux x86_64, glibc 2.35, driver 580.159.04",
+        "GPU 0: NVIDIA H200 (9.0), 140 GiB",
+        "torch 2.15 cu132: GPU 0 runs it (sm_90), default, evidence: wheel",
+        "torch 2.15 cpu: GPU 0 does not (no CUDA), evidence: documented",
+        "torch 2.15 cu130: GPU 0 runs it (sm_90), evidence: named",
+        "torch 2.15 cu134: GPU 0 runs it (sm_90), evidence: named",
+        "torch 2.15 xpu: GPU 0 does not (no CUDA), evidence: named",
+        "RT032 info: torch 2.15 in cu132 fits NVIDIA H200 (9.0) (sm_90)",
+        "  pip install torch==2.15.0",
+        "uv: uv pip install torch==2.15.0",
+    ]
+
+
+def test_a_terminal_gets_a_panel_for_each_gpu() -> None:
+    done = run("--facts", facts("30-v100-and-b200"), "--color", "always", COLUMNS="100")
+    assert "\x1b[" in done.stdout
+    assert "0: Tesla V100-SXM2-16GB" in done.stdout
+    assert "1: NVIDIA B200" in done.stdout
+    assert "│ 7.0 " in done.stdout
+
+
+def test_json_prints_facts_that_can_be_judged_elsewhere(tmp_path: Path) -> None:
+    file = tmp_path / "facts.json"
+    done = run("--json", "--python", sys.executable, "-o", str(file))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert json.loads(file.read_text())["format"] == 1
+    here, there = run("--python", sys.executable), run("--facts", str(file))
+    assert here.stdout == there.stdout
+    assert here.returncode == there.returncode
+
+
+def test_a_broken_torch_ends_with_a_verdict(fake_torch: Callable[..., str], environ: dict[str, str]) -> None:
+    python = fake_torch("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    done = run("--python", python, PYTHONPATH=environ["PYTHONPATH"])
+    assert done.returncode == 1
+    assert "RT005 error: importing torch 2.12.1+cu130 kills the interpreter (SIGSEGV)" in done.stdout
+
+
+def test_smoke_names_the_stage_that_fails(fake_torch: Callable[..., str], environ: dict[str, str]) -> None:
+    python = fake_torch("raise ImportError('bad')")
+    done = run("--python", python, "--smoke", PYTHONPATH=environ["PYTHONPATH"])
+    assert done.returncode == 1
+    assert "smoke import: failed: ImportError: bad" in done.stdout
+    assert "RT040 error: smoke stage import fails (ImportError: bad)" in done.stdout
+
+
+def test_a_fleet() -> None:
+    done = run("--merge", facts("20-h200"), facts("28-p100"), "--target-version", "2.13")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[0] == "machines\tGPUs\tdriver\ttorch\tbreaks\tbuild of 2.13"
+    assert "RT033 info: torch 2.13 in cu126 serves all machines" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--facts", "nowhere.json"], "nowhere.json: No such file or directory"),
+        (["--target-version", "2.99"], "torch 2.99 is not in the tables, which know 2.4 to 2.15"),
+        (["--target-version", "new"], "'new' is not a version such as 2.12"),
+        (["--merge"], "--merge needs facts files"),
+        (["facts.json"], "FILES go with --merge"),
+        (["--facts", "a", "--merge", "b"], "--facts and --merge exclude each other"),
+        (["--facts", "a", "--smoke"], "--smoke runs torch on this machine, which --facts does not look at"),
+        (["--facts", "a", "--python", "b"], "--python is for this machine, which --facts does not look at"),
+        (["--timeout", "0"], "--timeout"),
+    ],
+)
+def test_wrong_usage_is_said_and_has_status_2(arguments: list[str], message: str, tmp_path: Path) -> None:
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_target_and_what_to_ignore_come_from_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "torchmigrate.toml").write_text(
+        'target-version = "2.13"\nignore = ["RT023"]\nselect = ["TS"]\n'
+    )
+    done = run("--facts", facts("29-v100-2.13"), cwd=tmp_path)
+    assert "torch 2.13 in cu126 fits" in done.stdout
+    assert "RT023" not in done.stdout
+    assert done.returncode == 0
+
+
+def test_exit_zero() -> None:
+    assert run("--facts", facts("28-p100"), "--exit-zero").returncode == 0
+
+
+def test_check_with_probe_appends_the_verdict(tmp_path: Path) -> None:
+    (tmp_path / "clean.py").write_text("x = 1\n")
+    command = [
+        sys.executable,
+        "-m",
+        "torchmigrate",
+        "check",
+        "--with-probe",
+        "--output-format",
+        "concise",
+        ".",
+    ]
+    environment: dict[str, Any] = {**os.environ, "VIRTUAL_ENV": sys.prefix}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    assert "RT" in done.stdout, done.stderr
+    assert done.returncode in (0, 1)

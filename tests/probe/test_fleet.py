@@ -1,0 +1,99 @@
+"""Many machines: identical facts make a group, and one build may serve them all."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.probe.conftest import FIXTURES
+from torchmigrate.probe import fleet
+from torchmigrate.probe.facts import Facts, FactsError, from_json
+
+
+def machine(name: str) -> Facts:
+    return from_json(json.loads((FIXTURES / f"{name}.facts.json").read_text("utf-8")))
+
+
+H200, V100, A100_OLD_DRIVER = machine("20-h200"), machine("29-v100-2.13"), machine("02-driver-of-12.2")
+
+
+def common(target: str, *machines: Facts) -> str | None:
+    build = fleet.common(fleet.group([(str(i), m) for i, m in enumerate(machines)], target))
+    return build.variant if build else None
+
+
+@pytest.mark.parametrize(
+    ("machines", "target", "variant"),
+    [
+        ([H200, H200], "2.15", "cu132"),
+        ([H200, V100], "2.13", "cu126"),
+        ([H200, V100], "2.15", None),
+        ([H200, A100_OLD_DRIVER], "2.12", "cu126"),
+        ([H200, A100_OLD_DRIVER], "2.10", "cu128"),
+        ([H200, machine("30-v100-and-b200")], "2.12", None),
+        ([H200, machine("50-gh200-cpu-wheel")], "2.15", "cu132"),
+        ([H200, machine("22-cpu-machine")], "2.15", "cu132"),
+        ([H200, machine("24-macos-15")], "2.15", None),
+        ([machine("23-macos-13")], "2.15", None),
+    ],
+)
+def test_the_variant_that_serves_all(machines: list[Facts], target: str, variant: str | None) -> None:
+    assert common(target, *machines) == variant
+    assert common(target, *reversed(machines)) == variant
+
+
+def test_machines_with_identical_facts_make_a_group_the_largest_first() -> None:
+    machines = [("a", V100), ("b", H200), ("c", H200), ("d", replace(H200, gpus=H200.gpus * 2))]
+    groups = fleet.group(machines, "2.13")
+    assert [g.machines for g in groups] == [("b", "c"), ("a",), ("d",)]
+
+
+def test_the_table_says_what_breaks_where() -> None:
+    groups = fleet.group(
+        [("login", machine("22-cpu-machine")), ("n1", V100), ("n2", V100), ("n3", H200)], "2.15"
+    )
+    assert fleet.rows(groups) == [
+        ("2: n1, n2", "Tesla V100-SXM2-16GB (7.0)", "580.65.06", "2.10.0+cu128", "RT022", "none"),
+        ("1: login", "no GPU", "-", "2.13.0+cpu", "-", "cpu"),
+        ("1: n3", "NVIDIA H200 (9.0)", "580.159.04", "2.11.0+cu130", "-", "cu132"),
+    ]
+    found = fleet.findings(groups)
+    assert found[0].message.startswith("2 machines (n1, n2): no build of torch 2.15 has code for Tesla V100")
+    assert (found[-1].code, found[-1].severity.value) == ("RT033", "warning")
+
+
+def test_the_command_for_all_machines() -> None:
+    groups = fleet.group([("n1", V100), ("n2", H200)], "2.13")
+    assert fleet.findings(groups)[-1].hint == (
+        "pip install torch==2.13.0+cu126 --index-url https://download.pytorch.org/whl/cu126"
+    )
+
+
+def test_a_file_holds_one_machine_or_several(tmp_path: Path) -> None:
+    data: Any = json.loads((FIXTURES / "20-h200.facts.json").read_text("utf-8"))
+    one, several = tmp_path / "n7.json", tmp_path / "rack.json"
+    one.write_text(json.dumps(data))
+    several.write_text(json.dumps([data, data]))
+    assert fleet.read(one) == [("n7", H200)]
+    assert fleet.read(several) == [("rack[0]", H200), ("rack[1]", H200)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not JSON"),
+        ("3", "holds a JSON object"),
+        ("{}", "format is None"),
+        ("[{}]", "format is None"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "n7.json"
+    file.write_text(text)
+    with pytest.raises(FactsError, match=message) as caught:
+        fleet.read(file)
+    assert str(file) in str(caught.value)

@@ -1,0 +1,182 @@
+"""What fits: every architecture on every build of 2.10 to 2.15, the rules, and the tables themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchmigrate.probe import matrix
+from torchmigrate.probe.facts import Driver, Facts, Gpu, Platform, Python
+from torchmigrate.probe.fit import fit
+
+OLD = "5.0 5.2 6.0 6.1 7.0 7.5 8.0 8.6 8.9 9.0"
+"""CUDA 12.6: 50 60 70 75 80 86 90."""
+NEW = "7.5 8.0 8.6 8.9 9.0 10.0 10.3 12.0 12.1"
+"""75 80 86 90 100 120."""
+NEW_AND_VOLTA = f"7.0 {NEW}"
+UNIFIED = f"{NEW} 8.7"
+"""As NEW; CUDA 13.2 lets code for 8.0 and 8.6 run on Orin."""
+ARM_12 = "8.0 8.6 8.9 9.0"
+"""80 90."""
+ARM = "8.0 8.6 8.9 9.0 10.0 10.1 10.3 11.0 12.0 12.1"
+"""80 90 100 110 120; 10.1 is Thor's name in CUDA 12."""
+ARM_UNIFIED = f"{ARM} 8.7"
+UNKNOWN = None
+"""The tables do not know the architectures of these."""
+
+X86: dict[str, dict[str, str | None]] = {
+    "2.10": {"cu126": OLD, "cu128": NEW_AND_VOLTA, "cu130": NEW},
+    "2.11": {"cu126": OLD, "cu128": NEW, "cu130": NEW},
+    "2.12": {"cu126": OLD, "cu130": NEW, "cu132": UNIFIED},
+    "2.13": {"cu126": OLD, "cu129": NEW, "cu130": NEW, "cu132": UNIFIED},
+    "2.14": {"cu126": OLD, "cu130": NEW, "cu132": UNIFIED, "cu134": UNIFIED},
+    "2.15": {"cu130": NEW, "cu132": UNIFIED, "cu134": UNIFIED},
+}
+AARCH64: dict[str, dict[str, str | None]] = {
+    "2.10": {"cu126": ARM_12, "cu128": UNKNOWN, "cu130": ARM},
+    "2.11": {"cu126": ARM_12, "cu128": UNKNOWN, "cu130": ARM},
+    "2.12": {"cu126": ARM_12, "cu130": ARM, "cu132": ARM_UNIFIED},
+    "2.13": {
+        "cu126": ARM_12,
+        "cu129": "8.0 8.6 8.9 9.0 10.0 10.3 12.0 12.1",
+        "cu130": ARM,
+        "cu132": ARM_UNIFIED,
+    },
+    "2.14": {"cu126": ARM_12, "cu130": ARM, "cu132": ARM_UNIFIED, "cu134": ARM_UNIFIED},
+    "2.15": {"cu130": ARM, "cu132": ARM_UNIFIED, "cu134": ARM_UNIFIED},
+}
+TABLES = {"linux_x86_64": X86, "win_amd64": X86, "linux_aarch64": AARCH64}
+MACHINES = {
+    "linux_x86_64": ("Linux", "x86_64"),
+    "win_amd64": ("Windows", "AMD64"),
+    "linux_aarch64": ("Linux", "aarch64"),
+}
+
+CASES = [
+    (platform, torch, variant)
+    for platform, releases in TABLES.items()
+    for torch, variants in releases.items()
+    for variant in variants
+]
+
+
+def machine(platform: str, driver: str = "600.10", cuda: str = "13.4") -> Facts:
+    """A machine whose driver is in no build's way."""
+    system, processor = MACHINES[platform]
+    return Facts(Platform(system, processor), Python("3.12.3"), driver=Driver(driver, cuda, init=0))
+
+
+@pytest.mark.parametrize(("platform", "torch", "variant"), CASES)
+def test_each_architecture_on_each_build(platform: str, torch: str, variant: str) -> None:
+    build = next(b for b in matrix.builds_of(torch, platform) if b.variant == variant)
+    expected = TABLES[platform][torch][variant]
+    for capability in matrix.architectures():
+        runs = fit(Gpu("GPU", capability=capability), build, machine(platform)).runs
+        assert runs is (None if expected is None else capability in expected.split()), capability
+
+
+@pytest.mark.parametrize("platform", TABLES)
+@pytest.mark.parametrize("torch", X86)
+def test_the_tables_have_no_other_cuda_build(platform: str, torch: str) -> None:
+    there = {b.variant for b in matrix.builds_of(torch, platform) if b.cuda}
+    assert there == set(TABLES[platform][torch])
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda", "runs"),
+    [
+        ("450.80.02", "11.8", True),
+        ("449.99", "11.8", False),
+        ("525.60.13", "12.9", True),
+        ("525.60.12", "12.4", False),
+        ("535.104.05", "13.0", False),
+        ("579.99", "13.2", False),
+        ("580.65.06", "13.2", True),
+        ("610.43", "12.6", True),
+    ],
+)
+def test_a_driver_runs_every_build_of_its_cuda_major(driver: str, cuda: str, runs: bool) -> None:
+    from torchmigrate.probe.fit import driver_runs
+
+    assert (
+        driver_runs(cuda, Facts(Platform("Linux", "x86_64"), Python("3.12"), driver=Driver(driver))) is runs
+    )
+
+
+def test_windows_has_minimum_drivers_of_its_own() -> None:
+    assert matrix.minimum_driver("12.6", "Windows") == "528.33"
+    assert matrix.minimum_driver("12.6", "Linux") == "525.60.13"
+
+
+@pytest.mark.parametrize(
+    ("code", "device", "runs"),
+    [
+        ("sm_90", "9.0", True),
+        ("sm_90", "10.0", False),
+        ("sm_90a", "9.0", True),
+        ("sm_100a", "10.3", False),
+        ("sm_100f", "10.3", True),
+        ("sm_86", "8.0", False),
+        ("sm_80", "8.7", False),
+        ("sm_87", "8.9", False),
+        ("sm_101", "11.0", True),
+        ("sm_110", "10.1", True),
+        ("sm_100", "10.1", False),
+        ("compute_80", "12.0", True),
+        ("compute_90", "8.0", False),
+        ("compute_90a", "10.0", False),
+    ],
+)
+def test_machine_code_runs_on_its_major_and_ptx_on_everything_newer(
+    code: str, device: str, runs: bool
+) -> None:
+    assert (matrix.code_for((code,), device, "13.0") is not None) is runs
+
+
+def test_machine_code_goes_before_ptx() -> None:
+    assert matrix.code_for(("compute_80", "sm_80", "compute_86"), "8.9", "12.8") == matrix.Code(
+        "sm_80", ptx=False
+    )
+
+
+def test_ptx_needs_the_driver_of_its_toolkit_and_machine_code_does_not() -> None:
+    from torchmigrate.probe.fit import fit_code
+
+    gpu, old = Gpu("GPU", capability="9.0"), machine("linux_x86_64", driver="560.28.03", cuda="12.6")
+    assert fit_code(gpu, ("sm_90",), "12.8", old).runs is True
+    assert fit_code(gpu, ("compute_90",), "12.8", old).runs is False
+    assert fit_code(gpu, ("compute_90",), "12.6", old).runs is True
+
+
+def test_every_row_says_where_it_is_from() -> None:
+    for build in matrix.builds():
+        assert build.source
+        assert build.evidence in ("wheel", "documented", "named")
+
+
+def test_a_release_has_one_default_build_for_each_platform() -> None:
+    for torch in matrix.versions():
+        for platform in ("linux_x86_64", "linux_aarch64", "win_amd64", "macosx_arm64"):
+            assert len([b for b in matrix.builds_of(torch, platform) if b.default]) == 1, (torch, platform)
+            variants = [b.variant for b in matrix.builds_of(torch, platform)]
+            assert len(variants) == len(set(variants)), (torch, platform)
+
+
+def test_the_tables_end_where_the_known_versions_end() -> None:
+    from torchmigrate import versions
+
+    assert matrix.versions()[-1] == versions.render(versions.NEWEST)
+
+
+@pytest.mark.parametrize(
+    ("project", "torch", "version"),
+    [
+        ("torchvision", "2.13", "0.28.0"),
+        ("torchvision", "2.14", "0.29.2"),
+        ("torchvision", "2.15", "0.29.2"),
+        ("torchaudio", "2.10", "2.10.0"),
+        ("torchaudio", "2.15", "2.11.0"),
+        ("torchaudio", "2.0", None),
+    ],
+)
+def test_companions(project: str, torch: str, version: str | None) -> None:
+    assert matrix.companion(project, torch) == version

@@ -1,0 +1,146 @@
+"""Statements removed, blocks unwrapped and branches decided, whatever the file looks like."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from torchmigrate.blocks import Blocks
+from torchmigrate.edits import apply
+from torchmigrate.scopes import Place, Scopes
+from torchmigrate.source import Source
+from torchmigrate.verify import verify
+
+
+def places(source: Source, kind: type[ast.stmt]) -> list[Place]:
+    return [place for place in Scopes(source.tree).places if isinstance(place.statement, kind)]
+
+
+def decided(text: str, value: bool, which: int = 0) -> str:
+    """The text with the `if` number ``which`` decided; the refusal, if there is one."""
+    source = Source.read("a.py", text.encode())
+    edits = Blocks(source).decided(places(source, ast.If)[which], value)
+    if isinstance(edits, str):
+        return edits
+    after = Source.read("a.py", source.replaced(edits))
+    verify(source, after, edits)
+    return apply(source.text, edits).decode()
+
+
+def removed(text: str, kind: type[ast.stmt], which: int = 0) -> str:
+    source = Source.read("a.py", text.encode())
+    edits = Blocks(source).removed(places(source, kind)[which])
+    if isinstance(edits, str):
+        return edits
+    after = Source.read("a.py", source.replaced(edits))
+    verify(source, after, edits)
+    return after.text.decode()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_line_ends_stay(end: str) -> None:
+    text = f"if a:{end}    b(){end}    c(){end}else:{end}    d(){end}e(){end}"
+    assert decided(text, True) == f"b(){end}c(){end}e(){end}"
+    assert decided(text, False) == f"d(){end}e(){end}"
+
+
+@pytest.mark.parametrize(
+    ("text", "true", "false"),
+    [
+        ("if a:\n\tb()\n\tif c:\n\t\td()\n", "b()\nif c:\n\td()\n", ""),
+        ("if a: b(); c()\nelse: d()\n", "b(); c()\n", "d()\n"),
+        ("if a: b()\ne()", "b()\ne()", "e()"),
+        ("if a:\n    b()", "b()", ""),
+        ("if a:\n  '''x\n  y'''\n  b()\n", "'''x\n  y'''\nb()\n", ""),
+        ("if a:\n  b(f'''{c}\n  d''',\n    e)\n", "b(f'''{c}\n  d''',\n  e)\n", ""),
+        ("if a:\n  b(1,\n2)\n  c = 1 + \\\n      2\n", "b(1,\n2)\nc = 1 + \\\n    2\n", ""),
+        ("if a:\n    # one\n    b()\n    # two\nc()\n", "# one\nb()\n# two\nc()\n", None),
+        ("if a:  # why\n    b()\n", "# why\nb()\n", "# why\n"),
+        ("if (a\n    ):\n    b()\nelse:\n\n    c()\n", "b()\n", "c()\n"),
+        ("if a:\n    @b\n    def c():\n        d()\n", "@b\ndef c():\n    d()\n", ""),
+        ("if a:\n    pass\nelse:\n    b()\n", "", "b()\n"),
+        ("if a:\n    b()\nelse:\n    if c:\n        d()\n", "b()\n", "if c:\n    d()\n"),
+        ("if a:\n    b()\nelif c:\n    d()\n", "b()\n", "if c:\n    d()\n"),
+        ("if a:\n    b()\nelse:\n    # lost\n    c()\n", None, "# lost\nc()\n"),
+    ],
+)
+def test_an_if(text: str, true: str | None, false: str | None) -> None:
+    """None stands for a refusal, because of a comment in the part that would go."""
+    for value, expected in ((True, true), (False, false)):
+        result = decided(text, value)
+        if expected is None:
+            assert "would go" in result
+        else:
+            assert result == expected
+
+
+CHAIN = "if a:\n    1\nelif b:\n    2\nelif c:\n    3\nelse:\n    4\n"
+
+
+@pytest.mark.parametrize(
+    ("which", "value", "expected"),
+    [
+        (0, False, "if b:\n    2\nelif c:\n    3\nelse:\n    4\n"),
+        (1, False, "if a:\n    1\nelif c:\n    3\nelse:\n    4\n"),
+        (1, True, "if a:\n    1\nelse:\n    2\n"),
+        (2, False, "if a:\n    1\nelif b:\n    2\nelse:\n    4\n"),
+        (2, True, "if a:\n    1\nelif b:\n    2\nelse:\n    3\n"),
+    ],
+)
+def test_a_chain(which: int, value: bool, expected: str) -> None:
+    assert decided(CHAIN, value, which) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "which", "expected"),
+    [
+        ("a()\nb()\n", 0, "b()\n"),
+        ("a(); b()\n", 0, "b()\n"),
+        ("a(); b()\n", 1, "a()\n"),
+        ("def f():\n    a()\n", 0, "def f():\n    pass\n"),
+        ("def f(): a()\n", 0, "def f(): pass\n"),
+        ("def f(): a(); b()\n", 0, "def f(): b()\n"),
+        ("a()  # why\nb()\n", 0, "# why\nb()\n"),
+        ("x = 1\n\na()\n\ny = 2\n", 0, "x = 1\n\ny = 2\n"),
+        ("x = 1\n\na()\n\n\ndef f(): b()\n", 0, "x = 1\n\n\ndef f(): b()\n"),
+        ("x = 1\n\n\na()\n\ny = 1\n", 0, "x = 1\n\n\ny = 1\n"),
+        ("a()\n\n\ny = 1\n", 0, "y = 1\n"),
+        ("a(\n    1,\n)\nb()\n", 0, "b()\n"),
+        ("a()", 0, ""),
+    ],
+)
+def test_a_statement(text: str, which: int, expected: str) -> None:
+    assert removed(text, ast.Expr, which) == expected
+
+
+def test_a_comment_inside_keeps_the_statement() -> None:
+    assert "`# why`" in removed("a(  # why\n)\n", ast.Expr)
+    assert "`# why`" in removed("with a:\n    # why\n    b()\n", ast.With)
+
+
+def test_a_with_statement_is_unwrapped() -> None:
+    source = Source.read("a.py", b"def f():\n    with a:  # why\n        b()\n        c()\n    d()\n")
+    (place,) = places(source, ast.With)
+    assert isinstance(place.statement, ast.With)
+    edits = Blocks(source).unwrapped(place, place.statement.body)
+    assert not isinstance(edits, str)
+    assert source.replaced(edits) == b"def f():\n    # why\n    b()\n    c()\n    d()\n"
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        ("if s():\n        x = 1\n    return x", "`x` is bound"),
+        ("if s():\n        yield 1\n    return 2", "`yield`"),
+        ("if s():\n        global x\n    x = 2", "`global`"),
+        ("if s():\n        x = 1\n    x = 2\n    return x", None),
+        ("if s():\n        x = 1\n        print(x)", None),
+    ],
+)
+def test_what_a_dead_part_does_without_running(function: str, reason: str | None) -> None:
+    source = Source.read("a.py", f"def f():\n    {function}\n".encode())
+    place = places(source, ast.If)[0]
+    assert isinstance(place.statement, ast.If)
+    said = Blocks(source).outlives(place, place.statement.body)
+    assert said is None if reason is None else reason in (said or "")

@@ -1,0 +1,379 @@
+"""Project files: what is read from them, what is left alone, and how they go together with code."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support import check_text, fix_text, fixed, settings_of
+from torchmigrate import runner, versions, wheels
+from torchmigrate.cli import cli
+from torchmigrate.config import toml_loads
+from torchmigrate.documents.document import Document
+from torchmigrate.documents.kinds import concerns, kind_of
+from torchmigrate.documents.references import Reference, Sort
+from torchmigrate.documents.toml import strings
+from torchmigrate.documents.values import expand
+from torchmigrate.documents.verify import verify
+from torchmigrate.edits import VerifyError, apply
+from torchmigrate.files import Input
+from torchmigrate.findings import Edit, Span
+from torchmigrate.source import SourceError
+
+CU128 = "--extra-index-url https://download.pytorch.org/whl/cu128\n"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "cuda_wheels"
+
+
+def references(text: str, path: str, *sorts: Sort) -> list[Reference]:
+    found = Document.read(path, text.encode()).references
+    return [reference for reference in found if reference.sort in (sorts or Sort)]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("requirements.txt", "requirements"),
+        ("requirements-dev.txt", "requirements"),
+        ("gpu_requirements.txt", "requirements"),
+        ("requirements/cuda.txt", "requirements"),
+        ("constraints.txt", "requirements"),
+        ("docs/notes.txt", None),
+        ("pyproject.toml", "toml"),
+        ("uv.lock", "lock"),
+        ("Dockerfile", "docker"),
+        ("Dockerfile.cuda", "docker"),
+        ("docker/train.Dockerfile", "docker"),
+        (".github/workflows/ci.yml", "yaml"),
+        ("environment.yaml", "yaml"),
+        ("install.sh", "shell"),
+        ("Makefile", "make"),
+        ("setup.py", "python"),
+        ("train.py", None),
+        ("README.md", "markdown"),
+        ("Dockerfile.md", "markdown"),
+        ("Dockerfile.dockerignore", None),
+    ],
+)
+def test_project_files_are_told_by_their_names(path: str, kind: str | None) -> None:
+    assert kind_of(path) == kind
+
+
+def test_a_file_without_the_tokens_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise AssertionError("parsed")
+
+    monkeypatch.setattr(Document, "read", fail)
+    assert not check_text("numpy==2\n", path="requirements.txt")
+    assert not concerns(b"[project]\nname = 'x'\n")
+    assert concerns("--index-url x\r\ntorch".encode("utf-16"))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("${CUDA}", "12.8.1"),
+        ("$CUDA", "12.8.1"),
+        ("$(CUDA)", "12.8.1"),
+        ("${{ env.CUDA }}", "12.8.1"),
+        ("{{ CUDA }}", "12.8.1"),
+        ("{env:CUDA}", "12.8.1"),
+        ("${CUDA//./}", "1281"),
+        ("${CUDA%.*}", "12.8"),
+        ("cu$(echo $CUDA | cut -d. -f1,2 | tr -d '.')", "cu128"),
+        ("cu$(echo ${CUDA} | cut -d '.' -f 1-2 | sed 's/\\.//g')", "cu128"),
+        ("${OTHER:-cu126}", "cu126"),
+        ("{env:OTHER:cu124}", "cu124"),
+    ],
+)
+def test_variables_are_followed_to_the_values_in_the_file(text: str, value: str) -> None:
+    view = f"CUDA=12.8.1 {text}"
+    found = expand(view, Span(12, len(view)), lambda name: [Span(5, 11)] if name == "CUDA" else [])
+    assert isinstance(found, list)
+    assert [one.text for one in found] == [value]
+
+
+@pytest.mark.parametrize(
+    "text", ["$NO", "${NO}", "${CUDA^^}", "$(nvcc --version)", "${{ matrix.no }}", "<version>"]
+)
+def test_what_is_not_in_the_file_stays_undecided(text: str) -> None:
+    found = expand(text, Span(0, len(text)), lambda name: [])
+    assert isinstance(found, str)
+
+
+def test_variables_that_lead_back_to_themselves_end() -> None:
+    text = "A=$B\nB=$A\npip install torch --index-url https://download.pytorch.org/whl/$A\n"
+    (index,) = references(text, "a.sh", Sort.INDEX)
+    assert index.undecided
+
+
+TOML = """
+a.b = "one" # no "string"
+[t."x.y"]
+'k' = 'lit' \r
+n = [1, 2.0, "s", { z = "in", m = [ 'q' ] }, 1979-05-27T07:32:00Z]
+empty = ""
+[[list]]
+v = "v0"
+[list.sub]
+w = "w0"
+[[list]]
+v = '''multi
+line'''
+u = \"\"\"more \"quotes\" here\"\"\"
+"""
+
+
+def test_every_string_of_a_toml_file_is_found_where_it_stands() -> None:
+    def flat(value: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], str]:
+        if isinstance(value, str):
+            return {path: value}
+        items = (
+            value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        )
+        return {key: text for k, v in items for key, text in flat(v, (*path, str(k))).items()}
+
+    found = {path: TOML[span.start : span.end] for path, span in strings(TOML)}
+    assert found == flat(toml_loads(TOML))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "message"),
+    [
+        ("requirements.txt", "torch==2.10 numpy\n", "not a requirement"),
+        ("requirements.txt", b"torch\xff\n", "not valid UTF-8"),
+        ("pyproject.toml", "[project\nname='torch'\n", "not valid TOML"),
+        ("uv.lock", "[[package]\nname = 'torch'\n", "not valid TOML"),
+        ("setup.cfg", "install_requires = torch\n", "not a valid INI file"),
+        ("setup.py", "setup(install_requires=['torch']\n", "never closed"),
+        ("Dockerfile", "FROM python\nINSTALL torch\n", "not an instruction"),
+        ("ci.yml", "a:\n\tb: torch\n", "a tab in the indentation"),
+        ("run.sh", "pip install torch\0\n", "a null byte"),
+    ],
+)
+def test_a_malformed_file_is_one_error_and_left_alone(path: str, text: str | bytes, message: str) -> None:
+    data = text.encode() if isinstance(text, str) else text
+    settings, minimum = settings_of(["--unsafe", "--target-version", "2.12", "--select", "CU"])
+    (result,) = runner.check([Input(path, data)], settings, min_version=minimum)
+    assert [message in error.message for error in result.errors] == [True]
+    assert not result.findings
+    assert not fixed({path: data}, settings, minimum)[path].applied
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("Dockerfile.notes", "How to build torch\nand more\n"),
+        ("requirements.txt", "# $ conda create --name x --file this\ntorch=2.1.0=pypi_0\n"),
+        ("data.yml", '{\n\t"torch": 1\n}\n'),
+        ("Dockerfile.j2", "FROM python\n{% if gpu %}\nRUN pip install torch\n{% endif %}\n"),
+    ],
+)
+def test_what_only_has_the_name_of_a_project_file_is_no_error(path: str, text: str) -> None:
+    assert not check_text(text, "--select", "CU", "--target-version", "2.12", path=path)
+
+
+def test_a_lock_file_is_never_edited() -> None:
+    text = '[[package]]\nname = "torch"\nversion = "2.10.0"\n'
+    (finding,) = check_text(text, "--target-version", "2.12", path="uv.lock")
+    assert finding.fix is None
+    assert finding.withheld
+    assert "lock file" in finding.withheld
+    assert fix_text(text, "--target-version", "2.12", "--unsafe", path="uv.lock") == text
+
+
+@pytest.mark.parametrize(
+    ("pin", "safety"),
+    [
+        ("torch>=2.12", "safe"),
+        ("torch==2.13.0", "safe"),
+        ("torch>=2.11", "unsafe"),
+        ("torch", "unsafe"),
+        ("numpy", "unsafe"),
+    ],
+)
+def test_the_fix_of_an_index_is_safe_where_nothing_can_be_installed_from_it(pin: str, safety: str) -> None:
+    findings = check_text(f"{CU128}{pin}\n", "--target-version", "2.13", path="requirements.txt")
+    (finding,) = [finding for finding in findings if finding.code == "CU501"]
+    assert finding.fix is not None
+    assert finding.fix.safety.value == safety
+
+
+def test_what_is_installed_together_changes_together() -> None:
+    text = f"{CU128}torch==2.10.0+cu128\ntorchvision==0.25.0+cu128\n"
+    findings = check_text(text, "--target-version", "2.12", path="requirements.txt")
+    assert len({finding.fix for finding in findings}) == 1
+    assert len(findings) == 3
+
+
+def test_an_edit_that_takes_a_command_apart_is_refused() -> None:
+    before = Document.read("run.sh", b"pip install torch==2.10 \\\n  torchvision==0.25\n")
+    edit = Edit(24, 25, "")  # the continuation
+    after = Document.read("run.sh", apply(before.text, [edit]))
+    with pytest.raises(VerifyError):
+        verify(before, after, [edit])
+
+
+def test_several_gpus_of_different_age_leave_one_build() -> None:
+    text = CU128 + "torch>=2.12\n"
+    flags = ("--target-version", "2.12", "--gpu-architectures")
+    assert "whl/cu126" in fix_text(text, *flags, "7.0,9.0", path="requirements.txt")
+    assert "whl" not in fix_text(text, *flags, "9.0,12.0", path="requirements.txt")
+    (finding,) = check_text(text, *flags, "7.0,12.0", path="requirements.txt")
+    assert finding.withheld
+    assert "no build of torch 2.12 is known to have code for 7.0, 12.0" in finding.withheld
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "train.py").write_text("import torch\n\ntorch.jit.script(f)\n")
+    (tmp_path / "requirements.txt").write_text(CU128 + "torch>=2.12\n")
+    (tmp_path / "Dockerfile").write_text("FROM nvidia/cuda:12.8.1-devel-ubuntu24.04\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(cli, [*arguments, "--isolated"], standalone_mode=False)
+    return int(result.return_value), result.output
+
+
+def test_one_run_covers_code_and_project_files(project: Path) -> None:
+    status, output = run("check", ".", "--target-version", "2.12", "--output-format", "json", "-q")
+    report = json.loads(output)
+    codes = {finding["path"]: finding["code"] for finding in report["findings"]}
+    assert codes["requirements.txt"] == "CU501"
+    assert codes["Dockerfile"] == "CU521"
+    assert codes["train.py"].startswith("TS")
+    assert status == 1
+
+
+def test_select_cu_alone_parses_no_python(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise AssertionError("parsed")
+
+    monkeypatch.setattr(ast, "parse", fail)
+    status, output = run(
+        "check", ".", "--select", "CU", "--target-version", "2.12", "--output-format", "json", "-q"
+    )
+    assert {finding["code"][:2] for finding in json.loads(output)["findings"]} == {"CU"}
+    assert status == 1
+
+
+def test_without_a_rule_for_them_project_files_are_not_looked_for(project: Path) -> None:
+    settings, _ = settings_of(["--select", "TS"])
+    wanted = runner.wanted(settings)
+    assert wanted("train.py")
+    assert not wanted("requirements.txt")
+    settings, _ = settings_of(["--select", "CU"])
+    wanted = runner.wanted(settings)
+    assert not wanted("train.py")
+    assert wanted("requirements.txt")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_broken_project_file_breaks_the_run(seed: int) -> None:
+    choose = random.Random(seed)
+    settings, minimum = settings_of(["--unsafe", "--target-version", "2.12", "--select", "CU"])
+    for path in sorted(FIXTURES.rglob("*")):
+        if not path.is_file() or kind_of(str(path)) is None:
+            continue
+        data = bytearray(path.read_bytes())
+        for _ in range(choose.randrange(1, 4)):
+            at = choose.randrange(len(data))
+            data[at : at + choose.randrange(4)] = choose.choice(
+                [b"", b'"', b"$(", b"\\", b"\n", b"{", b"[", b"\xc3", b"'"]
+            )
+        result = fixed({str(path): bytes(data)}, settings, minimum)[str(path)]
+        again = fixed({str(path): result.after or bytes(data)}, settings, minimum)[str(path)]
+        assert not again.applied, path
+
+
+def test_utf16_is_written_back_as_it_was() -> None:
+    settings, minimum = settings_of(["--target-version", "2.12"])
+    data = (CU128 + "torch>=2.12\n").encode("utf-16")
+    result = fixed({"requirements.txt": data}, settings, minimum)["requirements.txt"]
+    assert result.after == "torch>=2.12\n".encode("utf-16")
+
+
+def test_a_document_that_cannot_be_decoded_says_so() -> None:
+    with pytest.raises(SourceError, match="UTF-16"):
+        Document.read("requirements.txt", b"\xff\xfet\x00\xd8")
+
+
+def test_every_fact_about_images_and_packages_has_a_source() -> None:
+    images = wheels.table("images")
+    rows = [
+        *images["ngc"],
+        *images["pytorch"],
+        *images["cuda"],
+        *wheels.table("ended"),
+        wheels.table("pytorch_index"),
+    ]
+    for row in rows:
+        assert row["source"]
+        assert row["evidence"] in ("wheel", "documented", "named")
+    releases = [row["release"] for row in images["ngc"]]
+    assert releases == sorted(releases)
+    assert [row["torch"] for row in images["ngc"]] == sorted(
+        (row["torch"] for row in images["ngc"]), key=lambda version: versions.parse(version.partition("a")[0])
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "variant", "published"),
+    [
+        ((2, 11), "cu128", True),
+        ((2, 12), "cu128", False),
+        ((2, 14), "cu126", True),
+        ((2, 15), "cu126", False),
+        ((2, 15), "cu130", None),
+        ((2, 12), "cu118", False),
+        ((2, 5), "cu118", None),
+        ((2, 12), "rocm6.4", None),
+        ((2, 12), "cpu", None),
+    ],
+)
+def test_a_build_is_called_missing_only_where_the_table_is_complete(
+    target: tuple[int, int], variant: str, published: bool | None
+) -> None:
+    assert wheels.published(target, variant) is published
+
+
+@pytest.mark.parametrize(
+    ("target", "architectures", "variant"),
+    [
+        ((2, 12), (), "cu130"),
+        ((2, 15), (), "cu132"),
+        ((2, 12), ("7.0",), "cu126"),
+        ((2, 14), ("6.1", "9.0"), "cu126"),
+        ((2, 15), ("7.0",), None),
+        ((2, 11), ("12.0",), "cu130"),
+        ((2, 10), (), "cu128"),
+        ((2, 12), ("7.0", "10.0"), None),
+    ],
+)
+def test_the_build_follows_the_gpus(
+    target: tuple[int, int], architectures: tuple[str, ...], variant: str | None
+) -> None:
+    chosen = wheels.choose(target, architectures)
+    assert (chosen and chosen.variant) == variant
+
+
+@pytest.mark.parametrize(
+    "path", ["requirements.txt", "Dockerfile", "ci.yml", "run.sh", "Makefile", "README.md", "setup.cfg"]
+)
+@pytest.mark.parametrize("shape", [" ", "- ", "a/", "a.b:1/", "$(", "${", "\\\n", "`", "'\"", "a:"])
+def test_the_time_to_read_a_line_grows_with_its_length_only(path: str, shape: str) -> None:
+    text = f"torch{shape * 20_000}\n".encode()
+    begin = time.monotonic()
+    with contextlib.suppress(SourceError):
+        assert Document.read(path, text).references is not None
+    assert time.monotonic() - begin < 10

@@ -1,0 +1,102 @@
+"""Which reads of a variable see which assignment."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from torchmigrate.flow import Escape, Flow
+from torchmigrate.scopes import Scopes
+
+
+def lines_of(text: str, name: str = "v") -> list[int]:
+    """The lines that read the value of the first call of ``make`` in the function ``f``."""
+    scopes = Scopes(ast.parse(textwrap.dedent(text)))
+    flow = Flow(scopes)
+    scope = next(s for s in scopes.all if getattr(s.node, "name", "") == "f")
+    call = next(n for n in ast.walk(scope.node) if isinstance(n, ast.Call) and ast.unparse(n.func) == "make")
+    return sorted(place.lineno for place in flow.places(call, scope))
+
+
+def test_reads_up_to_the_next_assignment() -> None:
+    assert lines_of("def f():\n v = make()\n a(v)\n v = 1\n b(v)\n") == [3]
+
+
+def test_the_name_may_have_been_a_parameter() -> None:
+    assert lines_of("def f(v):\n a(v)\n v = make(v)\n b(v)\n") == [4]
+
+
+def test_a_value_that_is_used_at_once() -> None:
+    assert lines_of("def f():\n return make()\n") == [2]
+
+
+def test_another_name_for_it() -> None:
+    assert lines_of("def f():\n v = make()\n w = v\n a(w)\n b(v)\n") == [4, 5]
+
+
+def test_a_loop_reads_what_its_last_round_assigned() -> None:
+    assert lines_of("def f():\n v = None\n while x:\n  a(v)\n  v = make()\n") == [4]
+
+
+def test_a_placeholder_is_no_other_value() -> None:
+    assert lines_of("def f():\n v = None\n if x:\n  v = make()\n a(v)\n") == [5]
+
+
+def test_not_assigned_on_one_way_is_no_other_value() -> None:
+    assert lines_of("def f():\n if x:\n  v = make()\n a(v)\n") == [4]
+
+
+def test_what_returns_does_not_go_on() -> None:
+    assert lines_of("def f(v):\n if x:\n  return v\n else:\n  v = make()\n a(v)\n") == [6]
+
+
+def test_a_handler_may_see_what_its_block_assigned() -> None:
+    assert lines_of("def f():\n try:\n  v = make()\n  a(v)\n except E:\n  b(v)\n") == [4, 6]
+
+
+def test_a_closure_reads_it_too() -> None:
+    assert lines_of("def f():\n v = make()\n def g():\n  return v\n return g()\n") == [4]
+
+
+def test_a_comprehension_has_a_variable_of_its_own() -> None:
+    assert lines_of("def f():\n v = make()\n [v for v in x]\n a(v)\n") == [4]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if x:\n  v = make()\n else:\n  v = 1\n a(v)",
+        "v = make()\n while x:\n  a(v)\n  v = 1",
+        "global v\n v = make()",
+        "v = make()\n def g():\n  nonlocal v\n  v = 1\n a(v)",
+        "v = make()\n v = 1\n def g():\n  return v",
+        "v = make()\n (v := 1)\n a(v)",
+    ],
+)
+def test_what_may_be_another_value_escapes(body: str) -> None:
+    with pytest.raises(Escape):
+        lines_of(f"def f():\n {body}\n")
+
+
+def test_what_is_kept_elsewhere_is_where_it_goes() -> None:
+    assert lines_of("def f(self):\n self.v = make()\n") == [2]
+
+
+def test_definition() -> None:
+    tree = ast.parse("x = 1\ny = x\nx = 2\nz = x\n")
+    flow = Flow(scopes := Scopes(tree))
+    reads = [
+        n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "x" and isinstance(n.ctx, ast.Load)
+    ]
+    values = [flow.definition(read, scopes.module) for read in sorted(reads, key=lambda n: n.lineno)]
+    assert [ast.unparse(value) for value in values if value is not None] == ["1", "2"]
+
+
+def test_repeated() -> None:
+    tree = ast.parse("v = make()\nfor _ in x:\n v()\nv(1)\n")
+    flow = Flow(Scopes(tree))
+    make, often, once = sorted((n for n in ast.walk(tree) if isinstance(n, ast.Call)), key=lambda n: n.lineno)
+    assert flow.is_repeated(often, make)
+    assert not flow.is_repeated(once, make)

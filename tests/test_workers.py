@@ -1,0 +1,91 @@
+"""Work in processes of their own: every item has its result, whatever happens to the processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.support import settings_of
+from torchmigrate import runner, workers
+from torchmigrate.files import Input
+
+
+def _squarer(deadly: frozenset[int]) -> Callable[[int], int]:
+    def square(number: int) -> int:
+        if number in deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number * number
+
+    return square
+
+
+def squares(numbers: range, *deadly: int) -> dict[int, int | workers.Died]:
+    return dict(workers.map_all(partial(_squarer, frozenset(deadly)), list(numbers), 2))
+
+
+def test_every_item_has_its_result() -> None:
+    assert squares(range(200)) == {number: number * number for number in range(200)}
+
+
+@pytest.mark.parametrize("deadly", [(0,), (77,), (3, 4, 150)])
+def test_a_process_that_dies_costs_only_the_item_it_died_of(deadly: tuple[int, ...]) -> None:
+    found = squares(range(200), *deadly)
+    assert {number for number, result in found.items() if isinstance(result, workers.Died)} == set(deadly)
+    assert all(found[number] == number * number for number in range(200) if number not in deadly)
+
+
+def test_a_fault_is_not_swallowed() -> None:
+    with pytest.raises(ZeroDivisionError):
+        dict(workers.map_all(_divider, [1, 0], 1))
+
+
+def _divider() -> Callable[[int], float]:
+    return lambda number: 1 / number
+
+
+def test_many_processes_say_what_one_says(tmp_path: Path) -> None:
+    (tmp_path / "compat.py").write_text("import torch\nscript = torch.jit.script\n")
+    for number in range(runner.WORTHWHILE):
+        (tmp_path / f"m{number:03}.py").write_text(
+            "import torch\nfrom compat import script\n"
+            + ("x = torch.jit.annotate(int, 1)\n" if number % 3 else "x: torch.jit.Final = 1\n")
+            + ("script(f)\n" if number % 5 == 0 else "")
+        )
+    inputs = [Input(str(path)) for path in sorted(tmp_path.iterdir())]
+    one, two = (
+        [
+            (result.path, result.findings, result.errors)
+            for result in runner.check(inputs, settings, min_version=minimum)
+        ]
+        for settings, minimum in (settings_of(["--jobs", "1"]), settings_of(["--jobs", "2"]))
+    )
+    assert one == two
+    assert sum(len(findings) for _, findings, _ in one) > runner.WORTHWHILE
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the children must be forks")
+def test_a_file_whose_process_dies_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(runner.WORTHWHILE):
+        (tmp_path / f"m{number:03}.py").write_text("import torch\nx: torch.jit.Final = 1\n")
+    look = runner.Run.look
+
+    def deadly(self: runner.Run, path: str, file: Input) -> object:
+        if path.endswith("m123.py"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return look(self, path, file)
+
+    monkeypatch.setattr(runner.Run, "look", deadly)
+    monkeypatch.setattr(
+        workers, "start_method", lambda: "fork"
+    )  # a child that starts anew has no such `look`
+    settings, minimum = settings_of(["--jobs", "2"])
+    inputs = [Input(str(path)) for path in sorted(tmp_path.iterdir())]
+    results = list(runner.check(inputs, settings, min_version=minimum))
+    assert [os.path.basename(r.path) for r in results if r.errors] == ["m123.py"]
+    assert sum(len(r.findings) for r in results) == runner.WORTHWHILE - 1

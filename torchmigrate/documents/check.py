@@ -1,0 +1,85 @@
+"""Applies the rules for references to a project file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.documents import kinds
+from torchmigrate.findings import Finding
+from torchmigrate.project import Mention, Project
+from torchmigrate.rule import Kind, Rule
+from torchmigrate.versions import MAX_METADATA_BYTES
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Options
+    from torchmigrate.documents.references import Reference
+    from torchmigrate.source import Source
+
+REQUIRES = "requirement:"
+"""What a mention of a package in a project file begins with, in the place of a symbol's name."""
+
+
+class References:
+    """The rules that look at references, by what they look at; ``selects`` as in `Engine`."""
+
+    def __init__(self, rules: Iterable[Rule], options: Options, selects: Callable[[str, str], bool]) -> None:
+        self._rules = [rule for rule in rules if rule.references]
+        self._options = options
+        self._selects = selects
+
+    def covers(self, path: str) -> bool:
+        """Whether the file is a project file that a rule wants to see."""
+        return bool(self._rules) and kinds.kind_of(path) is not None
+
+    def concerns(self, path: str, data: bytes) -> bool:
+        """Gate 1: whether a project file with this content has to be looked at.
+
+        One that is larger than anybody writes by hand is data that has the name of a project file.
+        """
+        written_by_hand = kinds.kind_of(path) != "lock"
+        if written_by_hand and len(data) > MAX_METADATA_BYTES:
+            return False
+        return self.covers(path) and kinds.concerns(data)
+
+    def findings(self, source: Source, project: Project) -> tuple[list[Finding], bool, list[Mention]]:
+        """The findings, whether a rule asked about the project, and what the file tells about it.
+
+        Raises SourceError if the file is malformed.
+        """
+        from torchmigrate.documents.context import ReferenceContext
+
+        references = references_of(source)
+        found: dict[tuple[object, ...], Finding] = {}
+        asked = False
+        for rule in self._rules:
+            if rule.check_reference_function is None or not self._selects(rule.code, source.path):
+                continue
+            context = ReferenceContext(source, references, project, self._options, rule)
+            for reference in references:
+                if reference.sort in rule.references:
+                    for finding in rule.check_reference_function(reference, context):
+                        # What a variable gives to several places is one thing; the place that can be mended speaks.
+                        key = (finding.code, finding.span)
+                        if key not in found or (found[key].fix is None and finding.fix is not None):
+                            found[key] = finding
+            asked |= context.asked_project
+        return list(found.values()), asked, list(_mentions(source, references))
+
+
+def references_of(source: Source) -> list[Reference]:
+    """What a project file states. Raises SourceError if it is malformed."""
+    from torchmigrate.documents.document import Document, read_references
+
+    if isinstance(source, Document):
+        return source.references
+    return read_references(source.path, source.text.decode("latin-1"), source)
+
+
+def _mentions(source: Source, references: list[Reference]) -> Iterator[Mention]:
+    from torchmigrate.documents.references import Sort
+
+    for reference in references:
+        if reference.sort is Sort.REQUIREMENT:
+            line = source.line_of(reference.span.start)
+            yield Mention(f"{REQUIRES}{reference.name}", Kind.REFERENCE, source.path, line)

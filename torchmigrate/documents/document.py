@@ -1,0 +1,104 @@
+"""A project file: a source without a syntax tree, with the references that it makes."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+from functools import cached_property
+from os import PathLike, fspath
+
+from torchmigrate.documents import docker, ini, markdown, python, requirements, shell, toml, yaml
+from torchmigrate.documents.kinds import kind_of
+from torchmigrate.documents.reader import Reader
+from torchmigrate.documents.references import Reference, Role
+from torchmigrate.findings import Span
+from torchmigrate.source import Source, SourceError
+
+
+class Document(Source):
+    """The text of one project file; see `Source` for its offsets and encodings."""
+
+    @classmethod
+    def read(cls, path: str | PathLike[str], data: bytes) -> Document:
+        """The document at ``path`` with the content ``data``.
+
+        UTF-16 with a byte order mark, as PowerShell writes requirements, is read too. Raises SourceError if
+        ``data`` is not text.
+        """
+        name = fspath(path)
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            try:
+                text = data.decode("utf-16").encode()
+            except UnicodeDecodeError as error:
+                raise SourceError(f"cannot be decoded as UTF-16: {error.reason}") from None
+            return cls(name, data, text, "utf-16")
+        source = Source.read(name, data)
+        return cls(name, data, source.text, source.encoding, source.bom)
+
+    @property
+    def kind(self) -> str:
+        """What kind of file it is; see `torchmigrate.documents.kinds`."""
+        return kind_of(self.path) or ""
+
+    @cached_property
+    def view(self) -> str:
+        """The text with one character for each byte, so that offsets into it are offsets into ``text``."""
+        return self.text.decode("latin-1")
+
+    @cached_property
+    def references(self) -> list[Reference]:
+        """What the file says about the installation of torch. Raises SourceError if it is malformed."""
+        return read_references(self.path, self.view, self)
+
+    def comments_and_statements(self) -> tuple[list[Span], list[Span]]:
+        """The comments, and the logical lines that a comment before them or at their end speaks of."""
+        comments: list[Span] = []
+        statements: list[Span] = []
+        for line in requirements.logical_lines(self.view):
+            text = self.view[line.start : line.end]
+            found = re.search(r"(?:^|(?<=\s))#[^\r\n]*", text)
+            if found:
+                comments.append(Span(line.start + found.start(), line.start + found.end()))
+            if text.strip() and not text.lstrip().startswith("#"):
+                statements.append(line)
+        return comments, statements
+
+
+def read_references(path: str, view: str, source: Source) -> list[Reference]:
+    """The references in the text ``view`` of a project file. Raises SourceError if it is malformed."""
+    kind = kind_of(path)
+    if "\0" in view:
+        raise SourceError("a null byte", view.count("\n", 0, view.index("\0")) + 1, 1)
+    reader = Reader(view, _role(path, kind))
+    if kind == "python":
+        python.read(reader, source)
+    elif kind == "lock":
+        toml.read_lock(reader)
+    else:
+        _READERS[kind or ""](reader)
+    return reader.finish()
+
+
+_READERS = {
+    "requirements": requirements.read,
+    "toml": toml.read,
+    "ini": ini.read,
+    "docker": docker.read,
+    "yaml": yaml.read,
+    "shell": shell.read,
+    "make": shell.read_makefile,
+    "markdown": markdown.read,
+    "": shell.read,
+}
+
+
+def _role(path: str, kind: str | None) -> Role:
+    name = os.path.basename(path)
+    if kind == "markdown":
+        return Role.DOC
+    if kind == "lock":
+        return Role.LOCK
+    if name in ("tox.ini", "noxfile.py"):
+        return Role.TEST
+    return yaml.role_of(path.replace(os.sep, "/"))

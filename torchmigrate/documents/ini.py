@@ -1,0 +1,89 @@
+"""setup.cfg and tox.ini."""
+
+from __future__ import annotations
+
+import configparser
+import re
+
+from torchmigrate.documents import shell
+from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
+from torchmigrate.documents.references import Sort, Unit
+from torchmigrate.documents.values import lines, unquoted
+from torchmigrate.findings import Span
+from torchmigrate.source import SourceError
+
+_SECTION = re.compile(r"\[(?P<name>[^\]]+)\]")
+_KEY = re.compile(r"(?P<key>[^\s=:#;\[][^=:]*?)[ \t]*[=:][ \t]*(?P<value>.*)")
+_FACTOR = re.compile(r"[ \t]*[\w,{}!.-]+:[ \t]+")
+
+
+def read(reader: Reader) -> None:
+    """Reads a whole file. Raises SourceError if it is no INI file."""
+    _check(reader.view)
+    section = key = ""
+    unit = reader.unit()
+    for line in lines(reader.view):
+        text = reader.view[line.start : line.end]
+        if not text.strip() or text.lstrip().startswith(("#", ";")):
+            continue
+        if header := _SECTION.match(text):
+            section, key = header["name"], ""
+            if section.startswith(("testenv", "env")):
+                unit = reader.unit()
+            continue
+        start = line.start
+        if not text[0].isspace():
+            entry = _KEY.match(text)
+            if entry is None:
+                continue
+            key, start = entry["key"].strip(), line.start + entry.start("value")
+        comment = re.search(r"[ \t][#;].*", reader.view[start : line.end])
+        end = start + comment.start() if comment else line.end
+        _value(reader, unit, section, key, start, end)
+
+
+def _check(view: str) -> None:
+    parser = configparser.RawConfigParser(strict=False)
+    try:
+        parser.read_string(view)
+    except configparser.Error as error:
+        line = getattr(error, "lineno", None)
+        raise SourceError(
+            f"not a valid INI file: {str(error).splitlines()[0]}", line, 1 if line else None
+        ) from None
+
+
+def _value(reader: Reader, unit: Unit, section: str, key: str, start: int, end: int) -> None:
+    if factor := _FACTOR.match(reader.view, start, end):
+        start = factor.end()
+    span = unquoted(reader.view, start, end)
+    if span.start == span.end:
+        return
+    if key == "python_requires":
+        reader.simple(Sort.PYTHON, "", span, unit)
+    elif (
+        key in ("install_requires", "setup_requires", "tests_require", "deps")
+        or section == "options.extras_require"
+    ):
+        _requirement(reader, unit, span)
+    elif key in ("setenv", "set_env", "passenv"):
+        pair = re.fullmatch(r"(\w+)[ \t]*=[ \t]*(.*)", reader.view[span.start : span.end])
+        if pair:
+            reader.define(pair[1], span.start + pair.start(2), span.end)
+        reader.loose(span.start, span.end)
+    elif key == "indexserver" or key == "install_command" or key.startswith("commands"):
+        shell.commands(reader, span.start, span.end)
+    else:
+        reader.loose(span.start, span.end)
+
+
+def _requirement(reader: Reader, unit: Unit, span: Span) -> None:
+    text = reader.view[span.start : span.end]
+    option = re.fullmatch(r"(--?[\w-]+)(?:=|[ \t]+)(\S+)", text)
+    if option and option[1] in INDEX_OPTIONS and INDEX_URL.fullmatch(option[2]):
+        line = reader.view.rfind("\n", 0, span.start) + 1
+        after = reader.view.find("\n", span.end) + 1 or len(reader.view)
+        whole = Span(line, after) if reader.view[line : span.start].isspace() else None
+        reader.index(Span(span.start + option.start(2), span.end), unit, INDEX_OPTIONS[option[1]], whole)
+    elif not text.startswith("-"):
+        reader.requirement(span, unit)

@@ -1,0 +1,54 @@
+"""The commands in Markdown: blocks of shell or Docker code, and commands between backticks."""
+
+from __future__ import annotations
+
+import re
+
+from torchmigrate.documents import shell
+from torchmigrate.documents.reader import Reader
+
+_FENCE = re.compile(
+    r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(?P<fence>```+|~~~+)[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<body>.*?)(?:^[ \t>]*(?P=fence)|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_INLINE = re.compile(r"(?<!`)`(?P<code>[^`\n]*\b(?:install|add|docker)\b[^`\n]*)`(?!`)")
+_OTHER_LANGUAGES = frozenset(
+    [
+        "python",
+        "py",
+        "python3",
+        "pycon",
+        "json",
+        "yaml",
+        "yml",
+        "toml",
+        "diff",
+        "c",
+        "cpp",
+        "js",
+        "ini",
+        "html",
+        "xml",
+        "text",
+        "log",
+        "output",
+    ]
+)
+
+
+def read(reader: Reader) -> None:
+    """Reads a whole file."""
+    at = 0
+    for match in _FENCE.finditer(reader.view):
+        _inline(reader, at, match.start())
+        if match["language"].lower() not in _OTHER_LANGUAGES:
+            shell.commands(reader, *match.span("body"))
+        at = match.end()
+    _inline(reader, at, len(reader.view))
+
+
+def _inline(reader: Reader, start: int, end: int) -> None:
+    reader.fixed = "the sentence around it may speak of the version"
+    for match in _INLINE.finditer(reader.view, start, end):
+        shell.commands(reader, *match.span("code"))
+    reader.fixed = ""

@@ -1,0 +1,238 @@
+"""Collects references while a file is read, and resolves the variables in them when all of it is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torchmigrate.documents.references import Reference, Role, Sort, Style, Unit, normalized
+from torchmigrate.documents.values import Value, expand, stripped, unquoted
+from torchmigrate.findings import Span
+
+_INSERTION = r"\$\{\{[^{}]*\}\}|\$\([^()]*(?:\([^()]*\)[^()]*)*\)|\$\{[^{}]*\}|\{\{[^{}]*\}\}|\{env:[^{}]*\}"
+_URL_CHARACTER = rf"(?:{_INSERTION}|\$\w+|<\w+>|[\w.~:/?#@!&*+=%-])"
+INDEX_URL = re.compile(
+    rf"(?:https?://{_URL_CHARACTER}*?|//)?(?:download(?:-r2)?\.pytorch\.org/whl|/pytorch-wheels)(?:/{_URL_CHARACTER}*)?",
+    re.ASCII,
+)
+"""The index of torch's builds, or a mirror of it."""
+
+IMAGE = re.compile(
+    r"(?<![\w.-])(?P<repository>nvidia/cuda|pytorch/pytorch|nvidia/pytorch)"
+    rf":(?P<tag>(?:{_INSERTION}|\$\w+|[\w.-])+)(?P<digest>@sha256:\w+)?",
+    re.ASCII,
+)
+
+TELLING = re.compile(
+    r"TORCH_CUDA_ARCH_LIST|CUDA_VERSION|TORCH_DISTRIBUTED_USE_TORCHCOMMS"
+    r"|MACOSX_DEPLOYMENT_TARGET|CIBW_MANYLINUX_\w+_IMAGE"
+)
+"""Variables that mean something by themselves."""
+
+_PACKAGE = re.compile(
+    r"(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)[ \t]*(?P<extras>\[[^\[\]]*\])?", re.ASCII
+)
+
+INDEX_OPTIONS = {
+    "-i": "--index-url",
+    "--index-url": "--index-url",
+    "--default-index": "--index-url",
+    "--extra-index-url": "--extra-index-url",
+    "--index": "--extra-index-url",
+    "--find-links": "--find-links",
+    "-f": "--find-links",
+    "--torch-backend": "--torch-backend",
+}
+"""Options of pip and uv that say where builds come from, under the name that rules ask for."""
+
+
+@dataclass(slots=True)
+class _Raw:
+    sort: Sort
+    name: str
+    span: Span
+    unit: Unit
+    option: str = ""
+    removal: Span | None = None
+    style: Style = Style.PEP508
+    fixed: str = ""
+    marker: str = ""
+    values: list[Value] | None = None
+    whole: Span | None = None
+    undecided: str = ""
+
+
+class Reader:
+    """The references of one file in the making.
+
+    ``view`` is the text with one character for each byte, so that offsets in it are byte offsets.
+    """
+
+    def __init__(self, view: str, role: Role) -> None:
+        self.view = view
+        self.role = role
+        self.fixed = ""
+        """Why nothing that is read now may be edited; empty if it may."""
+        self.variables: dict[str, list[Span]] = {}
+        self.units: list[Unit] = []
+        self._raw: list[_Raw] = []
+        self._taken: list[Span] = []
+
+    def unit(self, role: Role | None = None) -> Unit:
+        """A new unit."""
+        unit = Unit(role or self.role, self.fixed)
+        self.units.append(unit)
+        return unit
+
+    def define(self, name: str, start: int, end: int) -> None:
+        """Remembers that a variable has the value between two offsets."""
+        span = unquoted(self.view, start, end)
+        known = self.variables.setdefault(name, [])
+        if span not in known:
+            known.append(span)
+        if name == "UV_TORCH_BACKEND":
+            self.index(span, self.unit(), "--torch-backend")
+        elif TELLING.fullmatch(name) and span.start < span.end:
+            self._raw.append(_Raw(Sort.VARIABLE, name, span, self.unit()))
+
+    def index(
+        self,
+        span: Span,
+        unit: Unit,
+        option: str,
+        removal: Span | None = None,
+        values: list[Value] | None = None,
+        undecided: str = "",
+    ) -> None:
+        """An index URL, where ``option`` says how it is introduced."""
+        self._taken.append(span)
+        self._raw.append(
+            _Raw(Sort.INDEX, "", span, unit, option, removal, values=values, undecided=undecided)
+        )
+
+    def simple(self, sort: Sort, name: str, span: Span, unit: Unit, **more: str) -> None:
+        """A reference whose value is all of ``span``."""
+        self._raw.append(
+            _Raw(sort, name, span, unit, option=more.get("option", ""), fixed=more.get("fixed", ""))
+        )
+
+    def package(
+        self,
+        name: str,
+        specifier: Span,
+        unit: Unit,
+        *,
+        whole: Span | None = None,
+        style: Style = Style.PEP508,
+        removal: Span | None = None,
+        fixed: str = "",
+        marker: str = "",
+    ) -> None:
+        """A requirement whose specifier is at ``specifier``; ``whole`` also covers its name."""
+        self._raw.append(
+            _Raw(
+                Sort.REQUIREMENT,
+                normalized(name),
+                specifier,
+                unit,
+                removal=removal,
+                style=style,
+                fixed=fixed,
+                marker=marker,
+                whole=whole or specifier,
+            )
+        )
+
+    def requirement(self, span: Span, unit: Unit, *, removal: Span | None = None, fixed: str = "") -> bool:
+        """A requirement as PEP 508 writes it; False if the text at ``span`` is none."""
+        view = self.view
+        package = _PACKAGE.match(view, span.start, span.end)
+        if package is None:
+            return False
+        semicolon = view.find(";", package.end(), span.end)
+        end = span.end if semicolon < 0 else semicolon
+        rest = stripped(view, package.end(), end)
+        if view.startswith("@", rest.start, rest.end):
+            self.wheel(stripped(view, rest.start + 1, rest.end), unit)
+            return True
+        if view.startswith("(", rest.start, rest.end):
+            rest = stripped(view, rest.start + 1, rest.end - 1)
+        text = view[rest.start : rest.end]
+        if text and text[0] not in "=<>!~^$":
+            return False
+        marker = "" if semicolon < 0 else view[semicolon + 1 : span.end].strip()
+        whole = Span(package.start("name"), rest.end if text else package.end())
+        if not text and package["extras"] is None:
+            whole = Span(*package.span("name"))
+        self.package(package["name"], rest, unit, whole=whole, removal=removal, fixed=fixed, marker=marker)
+        return True
+
+    def wheel(self, span: Span, unit: Unit) -> None:
+        """The URL of a wheel, if it is one of torch's."""
+        if INDEX_URL.fullmatch(self.view, span.start, span.end):
+            self._taken.append(span)
+            self._raw.append(_Raw(Sort.WHEEL, "", span, unit))
+
+    def loose(self, start: int, end: int) -> None:
+        """Index URLs and images that stand in the text between two offsets and belong to no command."""
+        for match in INDEX_URL.finditer(self.view, start, end):
+            span = Span(*match.span())
+            if not any(taken.start <= span.start < taken.end for taken in self._taken):
+                if match[0].endswith(".whl"):
+                    self.wheel(span, self.unit())
+                else:
+                    self.index(span, self.unit(), "")
+        for match in IMAGE.finditer(self.view, start, end):
+            digest = "the image's digest is pinned" if match["digest"] else ""
+            span = Span(_registry(self.view, match.start()), match.end())
+            if not any(taken.start <= span.start < taken.end for taken in self._taken):
+                self._taken.append(span)
+                raw = _Raw(
+                    Sort.IMAGE, match["repository"], Span(*match.span("tag")), self.unit(), fixed=digest
+                )
+                raw.whole = span
+                self._raw.append(raw)
+
+    def finish(self) -> list[Reference]:
+        """All references, variables resolved, in the order of the file."""
+        references: list[Reference] = []
+        for raw in self._raw:
+            for reference in self._resolved(raw):
+                references.append(reference)
+                raw.unit.references.append(reference)
+        self.units = [unit for unit in self.units if unit.references]
+        references.sort(key=lambda reference: (reference.span, reference.sort.value))
+        return references
+
+    def _resolved(self, raw: _Raw) -> list[Reference]:
+        found = raw.values or raw.undecided or expand(self.view, raw.span, self._lookup)
+        undecided = ""
+        if isinstance(found, str):
+            undecided = found
+            found = [Value.literal(self.view, raw.span)]
+        made: Callable[[Value], Reference] = lambda value: Reference(  # noqa: E731
+            raw.sort,
+            raw.name,
+            value,
+            raw.whole or raw.span,
+            raw.unit,
+            raw.option,
+            raw.removal,
+            undecided,
+            len(found) > 1,
+            raw.style,
+            raw.marker,
+            raw.fixed,
+        )
+        return [made(value) for value in found]
+
+    def _lookup(self, name: str) -> list[Span]:
+        return self.variables.get(name, [])
+
+
+def _registry(view: str, start: int) -> int:
+    """Where the registry begins that stands before a repository."""
+    while start and (view[start - 1].isalnum() or view[start - 1] in "./:_-"):
+        start -= 1
+    return start

@@ -1,0 +1,102 @@
+"""What a project file says about an installation, whatever its format: a flat list of references."""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass, field
+
+from torchmigrate.documents.values import Value
+from torchmigrate.findings import Span
+
+
+class Sort(enum.Enum):
+    """What a reference is about."""
+
+    REQUIREMENT = "requirement"
+    """A package, ``name``, with its specifier as the value; a package without one has an empty value."""
+    INDEX = "index"
+    """The URL of an index or a page of links, or uv's ``torch-backend``, that gives torch's builds."""
+    WHEEL = "wheel"
+    """The URL of one wheel of torch's."""
+    NAME = "name"
+    """The name that a file gives to an index, where it defines or uses it."""
+    IMAGE = "image"
+    """A container image; ``name`` is the repository and the value the tag."""
+    VARIABLE = "variable"
+    """A variable that means something to torch's tools, such as ``TORCH_CUDA_ARCH_LIST``."""
+    PYTHON = "python"
+    """The Python versions that the project supports."""
+
+
+class Role(enum.Enum):
+    """What the installation that a reference belongs to is for."""
+
+    INSTALL = "install"
+    TEST = "test"
+    """Continuous integration, tox, nox: old versions are often installed there on purpose."""
+    LOCK = "lock"
+    """Written by a resolver: reported, never edited."""
+    DOC = "documentation"
+
+
+class Style(enum.Enum):
+    """How versions are written."""
+
+    PEP508 = "pep508"
+    POETRY = "poetry"
+    CONDA = "conda"
+
+
+@dataclass(eq=False, slots=True)
+class Unit:
+    """What is installed together: one command, or one file that states requirements."""
+
+    role: Role
+    fixed: str = ""
+    """Why it may not be edited; empty if it may."""
+    references: list[Reference] = field(default_factory=list)
+
+    def of(self, sort: Sort, *names: str) -> list[Reference]:
+        """The references of a sort, with one of the names where any is given."""
+        return [r for r in self.references if r.sort is sort and (not names or r.name in names)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """One thing that a project file states. Spans are byte offsets into the document's text."""
+
+    sort: Sort
+    name: str
+    value: Value
+    span: Span
+    """The reference as it is written, its option or quotes left out."""
+    unit: Unit
+    option: str = ""
+    """How a command or a file introduces it: ``--index-url``, ``FROM``, ``ARG``; empty where it just stands there."""
+    removal: Span | None = None
+    """What has to go where the reference goes; None where it cannot simply go."""
+    undecided: str = ""
+    """What the value depends on and the file does not tell: a variable or an expression."""
+    several: bool = False
+    """Whether this is one of several values that the file gives."""
+    style: Style = Style.PEP508
+    marker: str = ""
+    """The environment marker of a requirement."""
+    fixed: str = ""
+    """Why it may not be edited here: its hash is pinned, …; empty if it may."""
+
+    @property
+    def text(self) -> str:
+        """The value."""
+        return self.value.text
+
+    @property
+    def decided(self) -> bool:
+        """Whether the value is known."""
+        return not self.undecided
+
+
+def normalized(name: str) -> str:
+    """A package's name as indexes compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,222 @@
+"""Commands as a shell reads them: in scripts, in ``RUN``, in the steps of a workflow, in recipes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
+from torchmigrate.documents.references import Style, Unit
+from torchmigrate.documents.values import unquoted
+from torchmigrate.findings import Span
+
+_WORD = (
+    r"(?:\$\{\{[^{}]*\}\}|\{\{[^{}]*\}\}|\$\((?:[^()\n]|\([^()\n]*\))*\)|\$\{[^{}\n]*\}"
+    r'|"(?:\\.|[^"\\])*"|\'[^\']*\'|\\[^\r\n]|[^\s;&|()`"\'\\]|["\'])+'
+)
+_TOKEN = re.compile(
+    r"(?P<blank>(?:[ \t]|\\[ \t]*(?:\r\n|\n|\r)(?:[ \t]*\#[^\n]*\n)*|\^\r?\n)+)"
+    r"|(?P<comment>\#[^\r\n]*)"
+    r"|(?P<end>&&|\|\||;;?|\||&|\r\n|\n|\r|[()`\\])"
+    rf"|(?P<word>{_WORD})",
+    re.DOTALL,
+)
+_FOLDED = re.compile(
+    _TOKEN.pattern.replace(r"|\r\n|\n|\r|[()`\\]", r"|[()`\\]").replace(r"(?:[ \t]|", r"(?:\s|"), re.DOTALL
+)
+_INSTALLER = re.compile(
+    r"(?:.*[/!'\"\[( ]|!|)(?:pip[\d.]*|uv|poetry|pdm|pixi)|.*\$\{?\(?\w*(?:PIP|UV)\w*\)?\}?|.*pip\s*\}\}"
+)
+_CONDA = re.compile(r"(?:.*/|!|)(?:conda|mamba|micromamba)|.*\$\{?\(?\w*CONDA\w*\)?\}?")
+_VERBS = ("install", "add", "download", "wheel", "create", "sync", "compile")
+_WITH_VALUE = frozenset(
+    [
+        "-r",
+        "--requirement",
+        "-c",
+        "--constraint",
+        "-e",
+        "--editable",
+        "-t",
+        "--target",
+        "-p",
+        "--python",
+        "--prefix",
+        "--root",
+        "--src",
+        "--platform",
+        "--python-version",
+        "--implementation",
+        "--abi",
+        "--cache-dir",
+        "--log",
+        "--trusted-host",
+        "--proxy",
+        "--timeout",
+        "--retries",
+        "--group",
+        "--extra",
+        "--project",
+        "--directory",
+        "--only-binary",
+        "--no-binary",
+        "--index-strategy",
+        "--prerelease",
+        "--resolution",
+        "--config-file",
+        "--config-settings",
+        "-C",
+        "--global-option",
+        "-n",
+        "--name",
+        "--channel",
+        "--source",
+        "--no-build-isolation-package",
+        "--progress-bar",
+        "--report",
+        "--resume-retries",
+        "--exists-action",
+        "--no-build-package",
+        "--reinstall-package",
+        "--upgrade-package",
+        "-P",
+        "--link-mode",
+    ]
+)
+_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\??[:+]?=(?P<value>.*)", re.DOTALL)
+_MAKE_VARIABLE = re.compile(
+    r"^(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)[ \t]*(?:\?|:|::)?=[ \t]*(?P<value>[^#\r\n]*)", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a command; ``span`` leaves its quotes out."""
+
+    text: str
+    span: Span
+    outer: Span
+
+
+def read(reader: Reader) -> None:
+    """Reads a script."""
+    commands(reader, 0, len(reader.view))
+
+
+def read_makefile(reader: Reader) -> None:
+    """Reads a Makefile or a justfile: variables whose values go on to the end of the line, and recipes."""
+    for match in _MAKE_VARIABLE.finditer(reader.view):
+        reader.define(match["name"], match.start("value"), match.end("value"))
+    commands(reader, 0, len(reader.view))
+
+
+def commands(reader: Reader, start: int, end: int, *, folded: bool = False) -> None:
+    """Reads the commands between two offsets; where ``folded``, line ends only separate words."""
+    words: list[Word] = []
+    at = start
+    pattern = _FOLDED if folded else _TOKEN
+    loose = start
+    while at < end:
+        match = pattern.match(reader.view, at, end)
+        if match is None:
+            at += 1
+            continue
+        if match["word"]:
+            span = unquoted(reader.view, *match.span())
+            words.append(Word(reader.view[span.start : span.end], span, Span(*match.span())))
+        elif match["end"]:
+            command(reader, words, folded=folded)
+            words = []
+        elif match["comment"]:
+            reader.loose(loose, at)
+            loose = match.end()
+        at = match.end()
+    command(reader, words, folded=folded)
+    reader.loose(loose, end)
+
+
+def command(reader: Reader, words: list[Word], *, folded: bool = False) -> None:
+    """Reads one command: the variables that it sets, and what it installs."""
+    for word in words:
+        _assignment(reader, word)
+    # The text of an argument may be a command itself: ``bash -c "pip install …"``.
+    for word in words:
+        if word.span != word.outer and re.search(r"\s(?:install|add)\s", word.text):
+            commands(reader, word.span.start, word.span.end)
+    for number, word in enumerate(words[:-1]):
+        following = words[number + 1].text
+        if following not in _VERBS:
+            continue
+        if _INSTALLER.fullmatch(word.text):
+            _install(reader, words[number + 2 :], folded=folded)
+            return
+        if _CONDA.fullmatch(word.text):
+            _install(reader, words[number + 2 :], conda=True)
+            return
+
+
+def _assignment(reader: Reader, word: Word) -> None:
+    match = _ASSIGNMENT.fullmatch(reader.view, word.span.start, word.span.end)
+    if match:
+        reader.define(match["name"], match.start("value"), match.end("value"))
+
+
+def _install(reader: Reader, words: list[Word], *, conda: bool = False, folded: bool = False) -> None:
+    unit = reader.unit()
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        name, equals, value = word.text.partition("=")
+        option = INDEX_OPTIONS.get(name) if word.text.startswith("-") and not conda else None
+        if option is not None:
+            if equals:
+                span = unquoted(reader.view, word.span.end - len(value), word.span.end)
+                whole = word.outer
+            elif at < len(words):
+                span, whole = words[at].span, Span(word.outer.start, words[at].outer.end)
+                at += 1
+            else:
+                return
+            _source(reader, span, unit, option, _with_blank(reader.view, whole, folded))
+        elif word.text.startswith("-"):
+            at += word.text in _WITH_VALUE
+        elif INDEX_URL.fullmatch(word.text):
+            reader.wheel(word.span, unit)
+        elif conda:
+            _conda(reader, word, unit)
+        elif word.text not in (".", "..") and not word.text.isdigit() and "://" not in word.text:
+            reader.requirement(word.span, unit, removal=_with_blank(reader.view, word.outer, folded))
+
+
+def _source(reader: Reader, span: Span, unit: Unit, option: str, removal: Span) -> None:
+    text = reader.view[span.start : span.end]
+    # uv lets an index be named: ``--index pytorch=https://…``
+    named = re.match(r"[\w-]+=(?=https?:)", text)
+    if named:
+        span = Span(span.start + named.end(), span.end)
+    reader.index(span, unit, option, removal)
+
+
+def _conda(reader: Reader, word: Word, unit: Unit) -> None:
+    match = CONDA_REQUIREMENT.fullmatch(reader.view, word.span.start, word.span.end)
+    if match:
+        reader.package(match["name"], Span(*match.span("version")), unit, whole=word.span, style=Style.CONDA)
+
+
+CONDA_REQUIREMENT = re.compile(
+    r"(?:[\w./-]+::)?(?P<name>[\w.-]+?)[ \t]*(?P<version>(?:[=<>!~]|[ \t]\d)[^\s#]*(?:[ \t]*,[ \t]*[^\s#]+)*)?"
+    r"(?:[ \t]+[\w*.-]+)?",
+    re.ASCII,
+)
+"""A conda match specification: ``channel::name=version=build``."""
+
+
+def _with_blank(view: str, span: Span, folded: bool) -> Span:
+    """The word with what separates it from the one before, so that nothing is left of it when it goes."""
+    before = (_FOLDED_GAP if folded else _GAP).search(view, max(0, span.start - 200), span.start)
+    return Span(before.start() if before else span.start, span.end)
+
+
+_GAP = re.compile(r"(?:[ \t]|\\[ \t]*(?:\r\n|\n|\r))+\Z")
+_FOLDED_GAP = re.compile(r"\s+\Z")

@@ -1,0 +1,163 @@
+"""Version specifiers as pip, Poetry and conda write them, clause by clause, with the place of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from torchmigrate.documents.references import Reference, Style
+
+_CLAUSE = re.compile(
+    r"(?P<operator>===|==|~=|!=|<=|>=|<|>|\^|~|=)?[ \t]*v?(?P<version>\d+(?:\.(?:\d+|\*))*[\w.!-]*(?P<local>\+[\w.]+)?)",
+    re.ASCII,
+)
+_UPPER = ("==", "===", "<", "<=", "~=", "^", "~", "=", "")
+"""Operators that can exclude a newer version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One condition; ``start`` and ``end`` are where its version stands in the reference's value."""
+
+    operator: str
+    version: str
+    local: str
+    start: int
+    end: int
+    style: Style
+
+    @property
+    def public(self) -> str:
+        """The version without its local part."""
+        return self.version.partition("+")[0]
+
+    def allows(self, versions: Iterable[str]) -> bool:
+        """Whether the condition holds for one of the versions at least; true for one that is not understood."""
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        try:
+            specifier = SpecifierSet(self._as_pep508())
+        except (InvalidSpecifier, ValueError):
+            return True
+        return any(specifier.contains(version, prereleases=True) for version in versions)
+
+    def _as_pep508(self) -> str:
+        numbers = self.public.split(".")
+        if self.operator == "^" or (self.operator == "~" and self.style is Style.POETRY):
+            at = 0 if self.operator == "^" and numbers[0] != "0" else 1
+            upper = [*numbers[:at], str(int(numbers[at] if at < len(numbers) else "0") + 1)]
+            return f">={self.public},<{'.'.join(upper)}"
+        if self.style is Style.CONDA and self.operator in ("=", ""):
+            return f"=={self.public.removesuffix('.*')}.*"
+        operator = "==" if self.operator in ("", "=", "===") else self.operator
+        return f"{operator}{self.public}"
+
+    @property
+    def is_upper(self) -> bool:
+        """Whether the condition can exclude a newer version."""
+        return self.operator in _UPPER
+
+    @property
+    def minor(self) -> tuple[int, int] | None:
+        """The first two numbers of the version."""
+        found = re.match(r"(\d+)\.(\d+)", self.version)
+        return (int(found[1]), int(found[2])) if found else None
+
+    def raised(self, release: str, local: str = "") -> str:
+        """The version to write so that ``release`` is allowed, in the form of this one."""
+        major, minor, *_ = release.split(".")
+        short = f"{major}.{minor}"
+        if self.operator == "<":
+            return f"{major}.{int(minor) + 1}"
+        if self.public.endswith(".*"):
+            return f"{short}.*"
+        if self.operator == "~=":
+            return f"{short}.0"
+        parts = self.public.count(".")
+        if (parts == 1 and self.operator in ("~", "^", "=")) or (
+            parts == 1 and self.style is Style.CONDA and not self.operator
+        ):
+            return short
+        if self.operator in ("~", "^"):
+            return f"{short}.0"
+        return release + (f"+{local}" if local else "")
+
+
+def clauses(reference: Reference) -> list[Clause]:
+    """The conditions of a requirement; none where its value is undecided."""
+    if reference.undecided:
+        return []
+    return [
+        Clause(
+            match["operator"] or "",
+            match["version"],
+            (match["local"] or "").lstrip("+"),
+            match.start("version"),
+            match.end("version"),
+            reference.style,
+        )
+        for match in _CLAUSE.finditer(_without_build(reference))
+    ]
+
+
+def applies(reference: Reference, pythons: tuple[str, str] | None) -> bool:
+    """Whether a requirement's marker holds anywhere where torch has wheels, for one of the Pythons from … to."""
+    if not reference.marker or pythons is None or "extra" in reference.marker:
+        return True
+    from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName
+
+    try:
+        marker = Marker(reference.marker)
+        first, last = (int(version.split(".")[1]) for version in pythons)
+        return any(
+            marker.evaluate({**platform, "python_version": f"3.{n}", "python_full_version": f"3.{n}.9"})
+            for platform in _PLATFORMS
+            for n in range(first, last + 1)
+        )
+    except (InvalidMarker, UndefinedEnvironmentName, ValueError):
+        return True
+
+
+_PLATFORMS = tuple(
+    {
+        "sys_platform": system,
+        "platform_system": name,
+        "platform_machine": machine,
+        "os_name": "nt" if system == "win32" else "posix",
+        "implementation_name": "cpython",
+        "platform_python_implementation": "CPython",
+    }
+    for system, name, machine in (
+        ("linux", "Linux", "x86_64"),
+        ("linux", "Linux", "aarch64"),
+        ("win32", "Windows", "AMD64"),
+        ("darwin", "Darwin", "arm64"),
+    )
+)
+"""The platforms that torch has wheels for; `torchmigrate/data/wheels_read.json` says so."""
+
+
+def patches(release: str) -> list[str]:
+    """The patch releases that a minor version may have."""
+    major, minor, *_ = release.split(".")
+    return [f"{major}.{minor}.{patch}" for patch in range(10)]
+
+
+def lowest(reference: Reference) -> tuple[int, int] | None:
+    """The lowest minor version that a requirement allows; None where it has no lower bound."""
+    found = [
+        clause.minor
+        for clause in clauses(reference)
+        if clause.operator not in ("<", "<=", "!=") and clause.minor is not None
+    ]
+    return max(found, default=None)
+
+
+def _without_build(reference: Reference) -> str:
+    """The value; of a conda specification without the build string after the version."""
+    if reference.style is Style.CONDA and (
+        found := re.match(r"(={0,2}\s*[^=<>!~,\s]+)=[^=]", reference.text)
+    ):
+        return found[1]
+    return reference.text

@@ -1,0 +1,216 @@
+"""pyproject.toml, Pipfile and the other TOML files: where their strings stand, and what they mean by their keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator
+from itertools import pairwise
+
+from torchmigrate.config import toml_loads
+from torchmigrate.documents import shell
+from torchmigrate.documents.reader import INDEX_URL, Reader
+from torchmigrate.documents.references import Role, Sort, Style, Unit
+from torchmigrate.findings import Span
+from torchmigrate.source import SourceError
+
+Path = tuple[str, ...]
+"""The keys that lead to a value; positions in arrays are numbers as text."""
+
+_SKIP = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
+_BLANK = re.compile(r"[ \t]*")
+_STRING = re.compile(
+    r'"""(?P<mb>(?:\\.|[^\\])*?)"""(?!")|\'\'\'(?P<ml>.*?)\'\'\'(?!\')|"(?P<b>(?:\\.|[^"\\\r\n])*)"|\'(?P<l>[^\'\r\n]*)\'',
+    re.DOTALL,
+)
+_BARE = re.compile(r"[\w-]+", re.ASCII)
+_SCALAR = re.compile(r"[^,\]}\r\n#]+")
+
+_REQUIREMENTS = re.compile(
+    r"project/dependencies/\d+|project/optional-dependencies/[^/]+/\d+|dependency-groups/[^/]+/\d+|build-system/requires/\d+"
+    r"|tool/uv/(?:dev|constraint|override|build-constraint)-dependencies/\d+|tool/pdm/dev-dependencies/[^/]+/\d+"
+    r"|tool/hatch/envs/[^/]+/(?:extra-)?dependencies/\d+|tool/pdm/overrides/\d+"
+    r"|envs/[^/]+/(?:extra-)?dependencies/\d+|tool/setuptools/dynamic/.*"
+)
+_TABLES = re.compile(
+    r"tool/poetry/(?:(?:dev-)?dependencies|group/[^/]+/dependencies)/(?P<poetry>[^/]+)(?:/\d+)?(?:/version)?"
+    r"|(?:tool/pixi/)?(?:(?:feature/[^/]+|target/[^/]+)/)*pypi-dependencies/(?P<pypi>[^/]+)(?:/version)?"
+    r"|(?:tool/pixi/)?(?:(?:feature/[^/]+|target/[^/]+)/)*dependencies/(?P<conda>[^/]+)(?:/version)?"
+    r"|(?:dev-)?packages/(?P<pipfile>[^/]+)(?:/version)?"
+)
+_SOURCES = re.compile(
+    r"tool/(?:uv/index|poetry/source|pdm/source)/\d+/url|tool/uv/(?:pip/)?(?:(?:extra-)?index-url|find-links|index)(?:/\d+)?"
+    r"|source/\d+/url|index/\d+/url|(?:pip/)?(?:(?:extra-)?index-url|find-links)(?:/\d+)?|.*/pypi-options/.*|.*dependencies/[^/]+(?:/\d+)?/(?:index|url)"
+)
+_NAMES = re.compile(
+    r"tool/(?:uv/index|poetry/source|pdm/source)/\d+/name|tool/uv/sources/[^/]+(?:/\d+)?/index"
+    r"|.*dependencies/[^/]+(?:/\d+)?/source|source/\d+/name|(?:dev-)?packages/[^/]+/index|index/\d+/name|sources/[^/]+(?:/\d+)?/index"
+)
+_PYTHON = re.compile(r"project/requires-python|tool/poetry/dependencies/python(?:/version)?")
+
+
+def read(reader: Reader) -> None:
+    """Reads a whole file. Raises SourceError if it is not TOML."""
+    check(reader.view)
+    unit = reader.unit()
+    for path, span in strings(reader.view):
+        _string(reader, unit, "/".join(path), span)
+
+
+def check(view: str) -> None:
+    """Raises SourceError if the text is not TOML."""
+    try:
+        toml_loads(view.encode("latin-1").decode())
+    except ValueError as error:
+        place = re.search(r"at line (\d+), column (\d+)", str(error))
+        line, column = (int(place[1]), int(place[2])) if place else (None, None)
+        raise SourceError(f"not valid TOML: {error}", line, column) from None
+
+
+def _string(reader: Reader, unit: Unit, path: str, span: Span) -> None:
+    text = reader.view[span.start : span.end]
+    names = _TABLES.fullmatch(path)
+    if _PYTHON.fullmatch(path):
+        reader.simple(Sort.PYTHON, "", span, unit, option="poetry" if "poetry" in path else "")
+    elif _NAMES.fullmatch(path):
+        reader.simple(Sort.NAME, text, span, unit)
+    elif _SOURCES.fullmatch(path) and INDEX_URL.fullmatch(text):
+        if text.endswith(".whl"):
+            reader.wheel(span, unit)
+        else:
+            reader.index(span, unit, "index")
+    elif path.endswith("pip/torch-backend") or path == "tool/uv/torch-backend":
+        reader.index(span, unit, "--torch-backend")
+    elif _REQUIREMENTS.fullmatch(path):
+        reader.requirement(span, unit)
+    elif names:
+        style = Style.POETRY if names["poetry"] else Style.CONDA if names["conda"] else Style.PEP508
+        name = next(name for name in names.groups() if name)
+        reader.package(name, _not_any(reader.view, span), unit, whole=span, style=style)
+    else:
+        key = path.rpartition("/")[2]
+        if re.fullmatch(r"[A-Z][A-Z0-9_]+", key):
+            reader.define(key, span.start, span.end)
+        elif re.fullmatch(r"(?:manylinux|musllinux)-[\w-]+-image|macosx-deployment-target", key):
+            reader.simple(Sort.VARIABLE, key, span, reader.unit())
+        shell.commands(reader, span.start, span.end)
+
+
+def _not_any(view: str, span: Span) -> Span:
+    """``*`` asks for any version: no specifier."""
+    return Span(span.start, span.start) if view[span.start : span.end].strip() == "*" else span
+
+
+def strings(view: str) -> Iterator[tuple[Path, Span]]:
+    """Every string of a valid TOML text with the path to it, without its quotes; those with escapes are left out."""
+    at = 0
+    table: Path = ()
+    counts: dict[Path, int] = {}
+    while True:
+        at = _match(_SKIP, view, at)
+        if at >= len(view):
+            return
+        if view[at] == "[":
+            array = view.startswith("[[", at)
+            keys, at = _keys(view, at + 1 + array)
+            table = _numbered(keys, counts)
+            if array:
+                counts[table] = counts.get(table, -1) + 1
+                table = (*table, str(counts[table]))
+            at = view.index("]", at) + 1 + array
+        else:
+            keys, at = _keys(view, at)
+            at = _match(_BLANK, view, view.index("=", at) + 1)
+            at = yield from _value(view, at, (*table, *keys))
+
+
+def _numbered(keys: Path, counts: dict[Path, int]) -> Path:
+    """The path of a table below an array of tables, which is its last element so far."""
+    path: Path = ()
+    for key in keys[:-1]:
+        path = (*path, key)
+        if path in counts:
+            path = (*path, str(counts[path]))
+    return (*path, keys[-1])
+
+
+def _keys(view: str, at: int) -> tuple[Path, int]:
+    keys: list[str] = []
+    while True:
+        at = _match(_BLANK, view, at)
+        if string := _STRING.match(view, at):
+            keys.append(next(group for group in string.groups() if group is not None))
+            at = string.end()
+        else:
+            end = _match(_BARE, view, at)
+            keys.append(view[at:end])
+            at = end
+        at = _match(_BLANK, view, at)
+        if not view.startswith(".", at):
+            return tuple(keys), at
+        at += 1
+
+
+def _value(view: str, at: int, path: Path) -> Generator[tuple[Path, Span], None, int]:
+    """Yields the strings in the value that begins at ``at``; returns where it ends."""
+    if string := _STRING.match(view, at):
+        kind = next(name for name in ("mb", "ml", "b", "l") if string[name] is not None)
+        if kind in ("ml", "l") or "\\" not in string[kind]:
+            yield path, Span(*string.span(kind))
+        return string.end()
+    if view[at] not in "[{":
+        return _match(_SCALAR, view, at)
+    closing = "]" if view[at] == "[" else "}"
+    at += 1
+    number = 0
+    while True:
+        at = _match(_SKIP, view, at)
+        if view[at] == closing:
+            return at + 1
+        if view[at] == ",":
+            at += 1
+        elif closing == "]":
+            at = yield from _value(view, at, (*path, str(number)))
+            number += 1
+        else:
+            keys, at = _keys(view, at)
+            at = _match(_BLANK, view, view.index("=", at) + 1)
+            at = yield from _value(view, at, (*path, *keys))
+
+
+def _match(pattern: re.Pattern[str], view: str, at: int) -> int:
+    match = pattern.match(view, at)
+    return match.end() if match else at
+
+
+_PACKAGE = re.compile(r"^\[\[packages?\]\]", re.MULTILINE)
+_NAME = re.compile(r'^name = "(?P<name>[^"]+)"', re.MULTILINE)
+_VERSION = re.compile(r'^version = "(?P<version>[^"]+)"', re.MULTILINE)
+_JSON_VERSION = re.compile(r'^ *"(?P<name>[\w.-]+)": \{(?P<body>[^{}]*)\}', re.MULTILINE)
+
+
+def read_lock(reader: Reader) -> None:
+    """Reads what uv, Poetry, PDM, Pipenv or pip locked: versions, and one URL of each build."""
+    view = reader.view
+    unit = reader.unit(Role.LOCK)
+    if view.lstrip().startswith("{"):
+        for match in _JSON_VERSION.finditer(view):
+            if version := re.search(r'"version": "(?P<version>==[^"]+)"', match["body"]):
+                start = match.start("body")
+                reader.package(
+                    match["name"],
+                    Span(start + version.start("version"), start + version.end("version")),
+                    unit,
+                )
+    else:
+        check(view)
+        starts = [match.start() for match in _PACKAGE.finditer(view)]
+        for start, end in pairwise([*starts, len(view)]):
+            name, version = _NAME.search(view, start, end), _VERSION.search(view, start, end)
+            if name and version:
+                reader.package(name["name"], Span(*version.span("version")), unit, style=Style.PEP508)
+    seen: set[str] = set()
+    for match in INDEX_URL.finditer(view):
+        tag = re.search(r"/whl/(?:test/|nightly/)?(\w+)", match[0])
+        if tag and tag[1] not in seen:
+            seen.add(tag[1])
+            reader.index(Span(*match.span()), unit, "")

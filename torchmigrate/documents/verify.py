@@ -1,0 +1,47 @@
+"""The proof that edits of a project file changed what they cover and nothing else.
+
+The file still reads as its kind, its text outside of the edits is the same, and so is every reference that no edit
+touches: its place, what it says, and what it is installed with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torchmigrate.documents.document import Document
+from torchmigrate.documents.references import Reference
+from torchmigrate.edits import VerifyError, apply, ordered
+from torchmigrate.findings import Edit
+from torchmigrate.shift import Shift
+from torchmigrate.source import SourceError
+
+
+def verify(before: Document, after: Document, edits: Iterable[Edit]) -> None:
+    """Raises VerifyError unless ``after`` is ``before`` with ``edits`` applied, and nothing else changed meaning."""
+    edits = ordered(edits)
+    if after.text != apply(before.text, edits) or (before.encoding, before.bom) != (
+        after.encoding,
+        after.bom,
+    ):
+        raise VerifyError("the file would not be read back as it was meant")
+    shift = Shift(before.text, edits)
+    try:
+        new = {(r.span, r.sort): r for r in after.references}
+    except SourceError as error:
+        raise VerifyError(f"the result is malformed: {error.message}") from None
+    units: dict[int, int] = {}
+    for old in before.references:
+        if any(edit.start < old.span.end and old.span.start < edit.end for edit in shift.old):
+            continue
+        found = new.get((shift.moved(old.span), old.sort))
+        if found is None or not _same(old, found):
+            location = before.location(old.span)
+            name = old.name or old.text
+            raise VerifyError(f"an edit changes `{name}` beside it", location.line, location.column)
+        if units.setdefault(id(old.unit), id(found.unit)) != id(found.unit):
+            raise VerifyError(f"an edit takes `{old.name or old.text}` out of its command")
+
+
+def _same(old: Reference, new: Reference) -> bool:
+    same = (old.name, old.style, old.undecided) == (new.name, new.style, new.undecided)
+    return same and bool(old.option) == bool(new.option)

@@ -1,0 +1,161 @@
+"""Workflows, compose files, conda environments and other YAML, read by their lines.
+
+YAML is not parsed as a whole: nothing that rules look for spans more than a line, but for the scalars that hold
+commands, and a file with templates in it (``{{ … }}``) is no YAML before they are filled in.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from torchmigrate.documents import shell
+from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
+from torchmigrate.documents.references import Role, Sort, Style, Unit
+from torchmigrate.documents.values import lines, unquoted
+from torchmigrate.findings import Span
+from torchmigrate.source import SourceError
+
+_CONDA = re.compile(r"^(?:dependencies|requirements):[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+_CHANNELS = re.compile(r"^(?:channels|dependencies|package|build|prefix):", re.MULTILINE)
+_COMMENT = re.compile(r"(?:^|(?<=[ \t]))#.*")
+_ENTRY = re.compile(
+    r"(?P<indent>[ \t]*)(?P<dashes>(?:-[ \t]+)*)(?P<key>\"[^\"]*\"|'[^']*'|[\w.*/][\w.*/ -]*?)[ \t]*:(?:[ \t]+(?P<value>.*))?"
+)
+_ITEM = re.compile(r"[ \t]*-[ \t]+(?P<value>.*)")
+_BLOCK = re.compile(r"(?:.*:[ \t]+|[ \t]*-[ \t]+)(?P<style>[|>])[+-]?\d?[ \t]*")
+_TAB = re.compile(r"\t+(?:- |[\w.-]+:(?:[ \t]|\Z))")
+
+
+def read(reader: Reader) -> None:
+    """Reads a whole file. Raises SourceError where a line is indented with tabs, which YAML forbids."""
+    _Lines(reader).read()
+
+
+@dataclass
+class _Lines:
+    """What is known of a file while its lines go by."""
+
+    reader: Reader
+    conda: Unit | None = None
+    """The unit of a conda environment, if the file is one."""
+    pip: int | None = None
+    """How deep ``- pip:`` is indented, while its list is read."""
+    list_key: str = ""
+    """The key that the items of a list come after."""
+    block: int | None = None
+    """How deep the line is indented that begins a block scalar, while that is read."""
+    block_start: int = 0
+    folded: bool = False
+
+    def read(self) -> None:
+        view = self.reader.view
+        if _CONDA.search(view) and _CHANNELS.search(view) and "runs-on" not in view:
+            self.conda = self.reader.unit()
+        for line in lines(view):
+            text = view[line.start : line.end]
+            width = len(text) - len(text.lstrip(" "))
+            if self.block is not None:
+                if not text.strip() or width > self.block:
+                    continue
+                self._end_block(line.start)
+            if _TAB.match(text) and not view.lstrip().startswith("{"):
+                number = view.count("\n", 0, line.start) + 1
+                raise SourceError("not valid YAML: a tab in the indentation", number, 1)
+            comment = _COMMENT.search(text)
+            content = (text[: comment.start()] if comment else text).rstrip()
+            self._line(Span(line.start, line.start + len(content)), content, width, line.end)
+        self._end_block(len(view))
+
+    def _line(self, line: Span, content: str, width: int, end: int) -> None:
+        view = self.reader.view
+        entry = _ENTRY.fullmatch(view, line.start, line.end)
+        item = _ITEM.fullmatch(view, line.start, line.end)
+        if begins := _BLOCK.fullmatch(content):
+            self.block = width + (len(entry["dashes"]) if entry else 0)
+            self.block_start, self.folded = end, begins["style"] == ">"
+            return
+        if content and self.pip is not None and width <= self.pip:
+            self.pip = None
+        if self.conda is not None and re.fullmatch(r" *- pip:", content):
+            self.pip = width
+            return
+        if self.conda is not None and item:
+            self._dependency(self.conda, unquoted(view, *item.span("value")))
+            return
+        if entry:
+            self.list_key = entry["key"].strip("\"'")
+            if entry["value"]:
+                _entry(self.reader, self.list_key, *entry.span("value"))
+        elif item:
+            _item(self.reader, self.list_key, *item.span("value"))
+        shell.commands(self.reader, line.start, line.end)
+
+    def _dependency(self, unit: Unit, span: Span) -> None:
+        if self.list_key == "channels":
+            return
+        option = self.reader.view.startswith("-", span.start)
+        if self.pip is None or option or not self.reader.requirement(span, unit):
+            _conda(self.reader, unit, span)
+
+    def _end_block(self, end: int) -> None:
+        if self.block is not None:
+            shell.commands(self.reader, self.block_start, end, folded=self.folded)
+            self.block = None
+
+
+def _entry(reader: Reader, key: str, start: int, end: int) -> None:
+    """The value of a key: one that a variable may refer to, or a list of such."""
+    text = reader.view[start:end]
+    if text.startswith("[") and text.endswith("]"):
+        for item in re.finditer(r"\"[^\"]*\"|'[^']*'|[^,\[\]]+", text):
+            if item[0].strip():
+                reader.define(key, start + item.start(), start + item.end())
+    elif not text.startswith(("{", "&", "*", "!")):
+        reader.define(key, start, end)
+
+
+def _item(reader: Reader, key: str, start: int, end: int) -> None:
+    """An element of the list below a key: a value, or ``NAME=value`` as compose and docker write environments."""
+    span = unquoted(reader.view, start, end)
+    pair = re.fullmatch(r"([A-Z_][A-Z0-9_]*)=(.*)", reader.view[span.start : span.end])
+    if pair:
+        reader.define(pair[1], span.start + pair.start(2), span.end)
+    elif ":" not in reader.view[span.start : span.end]:
+        reader.define(key, span.start, span.end)
+
+
+def _conda(reader: Reader, unit: Unit, span: Span) -> None:
+    """An entry of a conda environment, or of the list for pip in it."""
+    text = reader.view[span.start : span.end]
+    if text.startswith("-"):
+        option = re.fullmatch(r"(--?[\w-]+)(?:=|[ \t]+)(\S+)", text)
+        if option and INDEX_URL.fullmatch(option[2]):
+            known = INDEX_OPTIONS.get(option[1], "")
+            line = reader.view.rfind("\n", 0, span.start) + 1
+            after = reader.view.find("\n", span.end) + 1 or len(reader.view)
+            reader.index(Span(span.start + option.start(2), span.end), unit, known, Span(line, after))
+        return
+    match = shell.CONDA_REQUIREMENT.fullmatch(text)
+    if re.search(r"==|~=|\[|;| @ ", text) and "::" not in text:
+        reader.requirement(span, unit)
+    elif match and match["name"] == "python" and match["version"]:
+        at = Span(span.start + match.start("version"), span.start + match.end("version"))
+        reader.simple(Sort.PYTHON, "python", at, unit, option="conda")
+    elif match:
+        at = Span(span.start + max(0, match.start("version")), span.start + max(0, match.end("version")))
+        if match["version"] is None:
+            at = Span(span.end, span.end)
+        reader.package(match["name"], at, unit, whole=span, style=Style.CONDA)
+    else:
+        shell.commands(reader, span.start, span.end)
+
+
+TESTS = re.compile(
+    r"(?:^|/)(?:\.\w+/(?:workflows|actions)|\.circleci|\.azure-pipelines|\.buildkite|\.ci|ci)/|(?:^|/)(?:\.gitlab-ci|azure-pipelines|\.travis)[\w.-]*\.ya?ml$"
+)
+
+
+def role_of(path: str) -> Role:
+    """What the file at ``path`` installs for."""
+    return Role.TEST if TESTS.search(path) else Role.INSTALL

@@ -1,0 +1,158 @@
+"""Asks another process, which may raise, hang, crash or print anything, and always comes back with an answer.
+
+A question is one of `torchmigrate.probe.snippets`, run as ``python -c`` in an empty folder of its own, so that nothing
+in the current folder is imported. It answers in a file, never on stdout, where the code it imports may print.
+``PYTHONPATH`` and the user's site-packages stay: they are part of what the user's programs see.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import IO, Any, Literal
+
+Outcome = Literal["ok", "raised", "hung", "killed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back: ``data`` from the result file where the outcome is ``ok``, else ``detail`` on what happened."""
+
+    outcome: Outcome
+    data: dict[str, Any] = field(default_factory=dict)
+    detail: str | None = None
+    output: str = ""
+    """Standard output, for programs that answer there (`run`); at most `MOST_OUTPUT` characters."""
+
+
+LIMIT = 3.0
+"""Seconds for a question that has no limit of its own."""
+
+MOST_OUTPUT = 1 << 16
+
+
+def snippet(name: str) -> str:
+    """The text of a snippet."""
+    return (resources.files("torchmigrate.probe") / "snippets" / f"{name}.py").read_text("utf-8")
+
+
+def ask(python: str, name: str, limit: float, environ: Mapping[str, str], *arguments: str) -> Answer:
+    """Runs a snippet in the interpreter ``python``, for at most ``limit`` seconds."""
+    with tempfile.TemporaryDirectory(prefix="torchmigrate-", ignore_cleanup_errors=True) as folder:
+        result = Path(folder) / "answer.json"
+        empty = Path(folder) / "empty"
+        empty.mkdir()
+        answer = run([python, "-c", snippet(name), str(result), *arguments], limit, environ, cwd=empty)
+        if answer.outcome != "ok":
+            return answer
+        try:
+            data = json.loads(result.read_text("utf-8"))
+        except (OSError, ValueError):
+            return Answer("raised", detail=answer.detail or "it ended without an answer")
+        if not isinstance(data, dict):
+            return Answer("raised", detail="it answered something else")
+        return Answer("ok", data)
+
+
+def run(command: Sequence[str], limit: float, environ: Mapping[str, str], cwd: Path | None = None) -> Answer:
+    """Runs a program to its end, or kills it and its children when ``limit`` seconds are over."""
+    try:
+        process = start(command, environ, cwd)
+    except OSError as error:
+        return Answer("raised", detail=error.strerror or type(error).__name__)
+    texts = [Drain(process.stdout), Drain(process.stderr)]
+    try:
+        process.wait(limit)
+    except subprocess.TimeoutExpired:
+        kill(process)
+        return Answer("hung", detail=f"no end after {limit:g} s")
+    except BaseException:
+        kill(process)
+        raise
+    finally:
+        output, errors = (text.read() for text in texts)
+    if death := death_of(process.returncode):
+        return Answer("killed", detail=death)
+    if process.returncode:
+        return Answer(
+            "raised", detail=last_line(errors) or f"exit status {process.returncode}", output=output
+        )
+    return Answer("ok", detail=last_line(errors), output=output)
+
+
+def start(command: Sequence[str], environ: Mapping[str, str], cwd: Path | None) -> subprocess.Popen[bytes]:
+    """Starts a program in a process group of its own, with nothing to read. Raises `OSError`."""
+    pipe, null = subprocess.PIPE, subprocess.DEVNULL
+    return subprocess.Popen(
+        command, stdin=null, stdout=pipe, stderr=pipe, cwd=cwd, env=dict(environ), start_new_session=True
+    )
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process and, where the system has process groups, everything that it started."""
+    if sys.platform != "win32":
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            process.kill()
+    else:
+        process.kill()
+    # A process that waits in the kernel for a broken driver cannot be ended by anybody: leave it.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(2)
+
+
+def death_of(status: int) -> str | None:
+    """The signal (or the Windows exception code) that ended a process; None where it ended by itself."""
+    if status < 0:
+        try:
+            return signal.Signals(-status).name
+        except ValueError:
+            return f"signal {-status}"
+    if status >= 0xC0000000:
+        return f"0x{status:08X}"
+    return None
+
+
+class Drain:
+    """Reads a pipe to its end in the background and keeps the end of what came, so that no writer is blocked."""
+
+    def __init__(self, pipe: IO[bytes] | None) -> None:
+        self._pipe = pipe
+        self._kept: collections.deque[bytes] = collections.deque(maxlen=MOST_OUTPUT // 4096)
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        if self._pipe is not None:
+            with self._pipe:
+                while chunk := os.read(self._pipe.fileno(), 4096):
+                    self._kept.append(chunk)
+
+    def read(self) -> str:
+        # A grandchild may hold the pipe open after the child is gone; what came until now has to do.
+        self._thread.join(0.3)
+        return b"".join(self._kept).decode("utf-8", "replace")
+
+
+def last_line(text: str) -> str | None:
+    """The last line of a traceback or an error message, without the folders in it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return without_paths(lines[-1])[:500] if lines else None
+
+
+def without_paths(text: str) -> str:
+    """The text with every path cut to its last part: paths name users and machines."""
+    return re.sub(r"(?<![\w.:/])(?:[A-Za-z]:)?[\\/](?:[^\s:;'\"(),\\/]+[\\/])+", "", text)

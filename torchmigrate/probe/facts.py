@@ -1,0 +1,253 @@
+"""The facts format: what a machine and one of its Python interpreters have, as plain data.
+
+A facts file is a JSON object (or a list of them) with the fields of `Facts`; `schema` is its JSON schema, kept beside
+the tables as ``facts.schema.json``. It holds no host name, user name, serial number or path, so it may be handed
+around. Standard library only: `torchmigrate.probe.ray` ships this module to machines that have nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+FORMAT = 1
+"""Raised whenever a field changes its meaning or goes; a reader refuses formats that it does not know."""
+
+
+class FactsError(ValueError):
+    """A facts file that is not what the format says; the message names the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """The operating system and what it runs in."""
+
+    system: str
+    """``Linux``, ``Windows`` or ``Darwin``, as `platform.system` says."""
+    machine: str
+    """``x86_64``, ``aarch64``, ``arm64`` or ``AMD64``."""
+    glibc: str | None = None
+    macos: str | None = None
+    wsl: bool = False
+    jetson: str | None = None
+    """The Jetson Linux release, ``R36.4``."""
+    container: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    """The interpreter that is judged. ``version`` is None where it could not be asked; ``failure`` then says why."""
+
+    version: str | None
+    bits: int = 64
+    pip: bool = True
+    free_threaded: bool = False
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """What happened when a subprocess imported torch."""
+
+    outcome: Literal["ok", "raised", "hung", "killed", "skipped"]
+    detail: str | None = None
+    """The last line of the exception, the signal, or the time limit in seconds."""
+    available: bool | None = None
+    """`torch.cuda.is_available`, or the same of another accelerator that the build is for."""
+    device_count: int | None = None
+    nccl: str | None = None
+    cudnn: str | None = None
+    metal: bool | None = None
+    """Whether the build has `torch._C._mps_loadMetalllib`."""
+    torchcomms_on: bool | None = None
+    """`torch.distributed.config.use_torchcomms`, where torch has it."""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Torch:
+    """The installed torch, as its files say and, where it could be imported, as it says itself."""
+
+    version: str
+    cuda: str | None = None
+    hip: str | None = None
+    xpu: str | None = None
+    compiled: tuple[str, ...] = ()
+    """The architectures it holds code for: ``sm_90`` is machine code, ``compute_90`` is PTX."""
+    imported: Import = field(default_factory=lambda: Import("skipped"))
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """An installed distribution with compiled code that needs one major version of the CUDA runtime."""
+
+    distribution: str
+    version: str
+    cuda: str
+    """The major version in ``libcudart.so.N``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU, whether or not the environment hides it from programs."""
+
+    name: str
+    vendor: Literal["nvidia", "amd", "intel", "apple"] = "nvidia"
+    capability: str | None = None
+    """NVIDIA's compute capability, ``9.0``; AMD's target, ``gfx942``."""
+    memory_mib: int | None = None
+    mig: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One place that was asked for the driver version, and what it answered or why it did not."""
+
+    name: Literal["nvml", "sys", "proc", "nvidia-smi"]
+    version: str | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """The NVIDIA driver, by every source that was there."""
+
+    version: str | None = None
+    """By the first source that answered, in the order NVML, ``/sys``, ``/proc``, ``nvidia-smi --query-gpu``."""
+    cuda: str | None = None
+    """The newest CUDA that the loaded ``libcuda`` supports; newer than the driver's own where cuda-compat is loaded."""
+    init: int | None = None
+    """What ``cuInit`` returned; None where there is no ``libcuda``."""
+    init_failure: str | None = None
+    """How the process that called ``cuInit`` ended, where it did not return."""
+    compat: bool = False
+    """Whether the cuda-compat package's ``libcuda`` is on the library path."""
+    mismatch: bool = False
+    """Whether NVML says that the loaded kernel module and the user libraries differ."""
+    bus_devices: int = 0
+    """NVIDIA GPUs on the PCI bus, whether or not a driver is loaded."""
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything the verdict needs, and nothing else."""
+
+    platform: Platform
+    python: Python
+    torch: Torch | None = None
+    packages: dict[str, str] = field(default_factory=dict)
+    """Normalized name → version, for the distributions that concern torch (nvidia-*, triton, companions …)."""
+    extensions: tuple[Extension, ...] = ()
+    gpus: tuple[Gpu, ...] = ()
+    driver: Driver = field(default_factory=Driver)
+    rocm: str | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    """The variables that decide which GPUs and backends programs see, with identifiers of single GPUs left out."""
+    format: int = FORMAT
+
+
+def to_json(facts: Facts) -> dict[str, Any]:
+    """The facts as JSON data; fields at their default are left out, so that a file shows what matters."""
+    return {"format": facts.format, **_lean(facts)}
+
+
+def _lean(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        default = {
+            f.name: f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
+            for f in dataclasses.fields(value)
+        }
+        kept = {name: getattr(value, name) for name in default}
+        return {name: _lean(item) for name, item in kept.items() if item != default[name]}
+    if isinstance(value, tuple):
+        return [_lean(item) for item in value]
+    return value
+
+
+def from_json(data: Any) -> Facts:
+    """Reads one machine's facts. Raises `FactsError` where a field is unknown, missing or of another type."""
+    if not isinstance(data, dict):
+        raise FactsError("a facts file holds a JSON object, or a list of them")
+    if data.get("format") != FORMAT:
+        raise FactsError(f"format is {data.get('format')!r}; this version reads format {FORMAT}")
+    facts = _read(Facts, data, "facts")
+    assert isinstance(facts, Facts)
+    return facts
+
+
+def _read(kind: Any, data: Any, where: str) -> Any:
+    """``data`` as a value of the type ``kind``, checked all the way down."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if dataclasses.is_dataclass(kind):
+        if not isinstance(data, dict):
+            raise FactsError(f"{where}: expected an object")
+        hints = typing.get_type_hints(kind)
+        if unknown := data.keys() - hints.keys():
+            raise FactsError(f"{where}.{min(unknown)}: unknown field")
+        build: Any = kind
+        try:
+            return build(**{name: _read(hints[name], item, f"{where}.{name}") for name, item in data.items()})
+        except TypeError as error:
+            raise FactsError(f"{where}: {str(error).split(') ', 1)[-1]}") from None
+    if origin is tuple:
+        if not isinstance(data, list):
+            raise FactsError(f"{where}: expected a list")
+        return tuple(_read(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(data))
+    if origin is dict:
+        if not isinstance(data, dict):
+            raise FactsError(f"{where}: expected an object")
+        return {str(key): _read(arguments[1], item, f"{where}.{key}") for key, item in data.items()}
+    if origin is Literal:
+        if data not in arguments:
+            raise FactsError(f"{where}: expected one of {', '.join(arguments)}")
+        return data
+    if origin is types.UnionType:
+        return None if data is None else _read(arguments[0], data, where)
+    if type(data) is not kind:
+        raise FactsError(f"{where}: expected {_JSON_TYPES[kind]}, not {data!r}")
+    return data
+
+
+_JSON_TYPES = {str: "string", int: "integer", bool: "boolean"}
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of one machine's facts."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "torchmigrate probe facts",
+        **_schema(Facts),
+        "required": ["format", "platform", "python"],
+    }
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if dataclasses.is_dataclass(kind):
+        hints = typing.get_type_hints(kind)
+        missing = dataclasses.MISSING
+        required = [
+            f.name for f in dataclasses.fields(kind) if f.default is missing and f.default_factory is missing
+        ]
+        properties = {name: _schema(hint) for name, hint in hints.items()}
+        if kind is Facts:
+            properties["format"] = {"const": FORMAT}
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": False,
+        }
+    if origin is tuple:
+        return {"type": "array", "items": _schema(arguments[0])}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _schema(arguments[1])}
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if origin is types.UnionType:
+        return {"anyOf": [_schema(arguments[0]), {"type": "null"}]}
+    return {"type": _JSON_TYPES[kind]}

@@ -1,0 +1,148 @@
+"""Whether one GPU of one machine runs one build, and which build of a release serves the machine best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torchmigrate.probe import matrix
+from torchmigrate.probe.facts import Facts, Gpu
+from torchmigrate.probe.matrix import Build
+
+PLATFORMS = {
+    ("Linux", "x86_64"): "linux_x86_64",
+    ("Linux", "aarch64"): "linux_aarch64",
+    ("Windows", "AMD64"): "win_amd64",
+    ("Darwin", "arm64"): "macosx_arm64",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """One GPU x one build. ``runs`` is None where the tables or the facts do not say."""
+
+    runs: bool | None
+    reason: str
+    driver: bool = True
+    """False where the driver alone is in the way."""
+    code: matrix.Code | None = None
+
+
+def platform_of(facts: Facts) -> str | None:
+    """The platform name that the tables use; None where torch has no wheels at all."""
+    if facts.python.bits != 64:
+        return None
+    return PLATFORMS.get((facts.platform.system, facts.platform.machine))
+
+
+def driver_runs(cuda: str, facts: Facts) -> bool:
+    """Whether the driver runs builds of this CUDA version; true where no driver version is known.
+
+    By minor-version compatibility the major decides. A loaded cuda-compat makes an older driver run a newer CUDA, and
+    then the CUDA version that the loaded library supports decides.
+    """
+    driver = facts.driver
+    if driver.init == 0 and driver.cuda and matrix.number(driver.cuda)[0] >= matrix.number(cuda)[0]:
+        return True
+    if driver.version is None:
+        return True
+    return matrix.number(driver.version) >= matrix.number(matrix.minimum_driver(cuda, facts.platform.system))
+
+
+def fit(gpu: Gpu, build: Build, facts: Facts) -> Fit:
+    """Whether ``gpu`` runs ``build`` with this machine's driver."""
+    if gpu.vendor == "nvidia":
+        if build.cuda is None:
+            return Fit(False, "no CUDA")
+        return fit_code(gpu, build.compiled, build.cuda, facts)
+    if gpu.vendor == "amd":
+        rocm = build.variant.startswith("rocm")
+        return Fit(rocm, f"ROCm {build.variant[4:]}" if rocm else "no ROCm")
+    if gpu.vendor == "intel":
+        return Fit(build.variant == "xpu", "XPU" if build.variant == "xpu" else "no XPU")
+    return Fit(build.platform == "macosx_arm64", "Metal")
+
+
+def fit_code(gpu: Gpu, compiled: tuple[str, ...], cuda: str, facts: Facts) -> Fit:
+    """Whether an NVIDIA GPU runs code for the architectures ``compiled``, built with CUDA ``cuda``."""
+    if gpu.capability is None:
+        return Fit(None, "compute capability not known")
+    if not compiled:
+        return Fit(None, "architectures not known")
+    code = matrix.code_for(compiled, gpu.capability, cuda)
+    if code is None:
+        return Fit(False, f"no code for {gpu.capability}")
+    if not driver_runs(cuda, facts):
+        needed = matrix.minimum_driver(cuda, facts.platform.system)
+        return Fit(False, f"needs driver {needed}", driver=False, code=code)
+    if code.ptx:
+        shipped, driver = matrix.shipped_driver(cuda), facts.driver.version
+        if shipped and driver and matrix.number(driver) < matrix.number(shipped):
+            return Fit(False, f"PTX needs driver {shipped}", driver=False, code=code)
+        return Fit(True, f"PTX {code.architecture}", code=code)
+    return Fit(True, code.architecture, code=code)
+
+
+def candidates(torch: str, facts: Facts) -> list[Build]:
+    """The builds of a minor version that this platform and this Python can install."""
+    platform = platform_of(facts)
+    builds = matrix.builds_of(torch, platform) if platform else []
+    return [build for build in builds if python_fits(build, facts) and floor_fits(build, facts)]
+
+
+def python_fits(build: Build, facts: Facts) -> bool:
+    """Whether there is a wheel for this Python; true where its version is not known."""
+    if facts.python.version is None:
+        return True
+    low, high = (matrix.number(version) for version in build.python)
+    return low <= matrix.number(facts.python.version)[:2] <= high
+
+
+def floor_fits(build: Build, facts: Facts) -> bool:
+    """Whether glibc or macOS is new enough; true where its version is not known."""
+    system = facts.platform.macos if facts.platform.system == "Darwin" else facts.platform.glibc
+    if build.floor is None or system is None:
+        return True
+    return matrix.number(system) >= matrix.number(build.floor)
+
+
+def best(torch: str, facts: Facts, gpus: Sequence[Gpu], cuda_major: str | None = None) -> Build | None:
+    """The build of a minor version that every GPU in ``gpus`` runs now; None where there is none.
+
+    Rows that were read in a wheel go before documented ones, and those before builds that are only named; then the
+    release's default variant, then the newest CUDA. Without a GPU the CPU build is the one. ``cuda_major``
+    asks for builds of one CUDA major.
+    """
+    builds = [
+        b
+        for b in candidates(torch, facts)
+        if cuda_major is None or (b.cuda or "").startswith(f"{cuda_major}.")
+    ]
+    if not gpus:
+        cpu = facts.torch is None or facts.torch.cuda is None
+        either = [b for b in builds if b.default or b.variant == "cpu"]
+        return max(either, key=lambda b: ((b.variant == "cpu") == cpu, rank(b)), default=None)
+    fitting = [b for b in builds if all(fit(gpu, b, facts).runs for gpu in gpus)]
+    return max(fitting, key=rank, default=None)
+
+
+def rank(build: Build) -> tuple[int, bool, tuple[int, ...]]:
+    """What is recommended before what: how well it is known, the release's default variant, the newest CUDA."""
+    evidence = ("named", "documented", "wheel").index(build.evidence)
+    return evidence, build.variant == matrix.default_variant(build.torch), matrix.number(build.cuda or "0")
+
+
+def next_torch(facts: Facts, gpus: Sequence[Gpu], above: str) -> Build | None:
+    """The best build of the oldest release after ``above`` that every GPU in ``gpus`` runs."""
+    for torch in matrix.versions():
+        if matrix.number(torch) > matrix.number(above) and (build := best(torch, facts, gpus)):
+            return build
+    return None
+
+
+def newest_torch(facts: Facts, gpus: Sequence[Gpu], below: str) -> Build | None:
+    """The best build of the newest release before ``below`` that every GPU in ``gpus`` runs."""
+    for torch in reversed(matrix.versions()):
+        if matrix.number(torch) < matrix.number(below) and (build := best(torch, facts, gpus)):
+            return build
+    return None

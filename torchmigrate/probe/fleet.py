@@ -1,0 +1,143 @@
+"""Many machines: facts files grouped by identical facts, what breaks where, and the build that serves them all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchmigrate.findings import Finding
+from torchmigrate.probe import matrix, saying
+from torchmigrate.probe.facts import Facts, FactsError, from_json
+from torchmigrate.probe.fit import candidates, fit, rank
+from torchmigrate.probe.matrix import Build
+from torchmigrate.probe.verdict import Verdict, judge
+from torchmigrate.rule import Severity
+from torchmigrate.terminal import escape
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Machines with the same facts."""
+
+    facts: Facts
+    machines: tuple[str, ...]
+    """What the machines are called: the facts file's name, with a position where it holds several."""
+    verdict: Verdict
+
+
+def read(path: Path) -> list[tuple[str, Facts]]:
+    """The machines in one facts file. Raises `FactsError` with the file's name."""
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise FactsError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise FactsError(f"{path}: is not JSON: {error}") from None
+    several = isinstance(data, list)
+    machines = []
+    for index, item in enumerate(data if several else [data]):
+        stem = path.stem.removesuffix(".facts")
+        name = f"{stem}[{index}]" if several else stem
+        try:
+            machines.append((name, from_json(item)))
+        except FactsError as error:
+            raise FactsError(f"{path}: {error}") from None
+    return machines
+
+
+def group(machines: Sequence[tuple[str, Facts]], target: str | None) -> list[Group]:
+    """The machines by identical facts, the largest group first."""
+    by_facts: dict[str, list[tuple[str, Facts]]] = {}
+    for name, facts in machines:
+        by_facts.setdefault(repr(facts), []).append((name, facts))
+    groups = [Group(g[0][1], tuple(name for name, _ in g), judge(g[0][1], target)) for g in by_facts.values()]
+    return sorted(groups, key=lambda g: -len(g.machines))
+
+
+def common(groups: Sequence[Group]) -> Build | None:
+    """The variant of the target version that every machine runs, as a build for the first group's platform."""
+    target = groups[0].verdict.target
+    serving = [
+        build for build in candidates(target, groups[0].facts) if all(serves(build, g.facts) for g in groups)
+    ]
+    return max(serving, key=rank, default=None)
+
+
+def serves(build: Build, facts: Facts) -> bool:
+    """Whether every GPU of a machine runs this variant; a machine without a GPU runs any that its platform has."""
+    same = [other for other in candidates(build.torch, facts) if other.variant == build.variant]
+    return any(all(fit(gpu, other, facts).runs for gpu in facts.gpus) for other in same)
+
+
+def findings(groups: Sequence[Group]) -> list[Finding]:
+    """The findings of all machines, each named with the machines that it is about, and what serves them all."""
+    found = []
+    for one in groups:
+        where = f"{len(one.machines)} machine{'s' if len(one.machines) > 1 else ''} ({_listed(one.machines)})"
+        for finding in one.verdict.findings:
+            message = f"{where}: {finding.message}"
+            found.append(Finding(finding.code, message, finding.severity, path="", hint=finding.hint))
+    found.append(serves_all(groups))
+    return found
+
+
+def serves_all(groups: Sequence[Group]) -> Finding:
+    """The build that serves the whole fleet, or that none does."""
+    target = groups[0].verdict.target
+    build = common(groups)
+    if build is None:
+        return saying.warning("RT033", f"no one build of torch {target} serves all machines")
+    index = matrix.index_url(build)
+    hint = f"pip install torch=={build.version}" + (f"+{build.variant} --index-url {index}" if index else "")
+    return saying.info("RT033", f"torch {target} in {build.variant} serves all machines", hint)
+
+
+def rows(groups: Sequence[Group]) -> list[tuple[str, str, str, str, str, str]]:
+    """The table: machines, GPUs, driver, installed torch, what breaks, and the build to install."""
+    table = []
+    for one in groups:
+        facts, verdict = one.facts, one.verdict
+        breaks = sorted({f.code for f in verdict.findings if f.severity is not Severity.INFO})
+        table.append(
+            (
+                f"{len(one.machines)}: {_listed(one.machines)}",
+                saying.names(facts.gpus) or "no GPU",
+                facts.driver.version or "-",
+                facts.torch.version if facts.torch else "-",
+                " ".join(breaks) or "-",
+                verdict.best.variant if verdict.best else "none",
+            )
+        )
+    return table
+
+
+HEADERS = ("machines", "GPUs", "driver", "torch", "breaks")
+
+
+def plain(groups: Sequence[Group]) -> str:
+    """The table for a pipe: columns between tabs."""
+    headers = (*HEADERS, f"build of {groups[0].verdict.target}")
+    return "".join("\t".join(map(escape, row)) + "\n" for row in (headers, *rows(groups)))
+
+
+def table(groups: Sequence[Group]) -> Table:
+    """The table for a terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for header in (*HEADERS, f"build of {groups[0].verdict.target}"):
+        shown.add_column(header, overflow="fold")
+    for row in rows(groups):
+        shown.add_row(*(Text(cell) for cell in row))
+    return shown
+
+
+def _listed(machines: Sequence[str]) -> str:
+    return ", ".join(machines[:3]) + (f" and {len(machines) - 3} more" if len(machines) > 3 else "")

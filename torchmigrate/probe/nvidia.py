@@ -1,0 +1,140 @@
+"""What the NVIDIA driver says, by every source that is there, and each within a time limit.
+
+Standard library only: `torchmigrate.probe.ray` ships this module to machines that have nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from torchmigrate.probe import ask
+from torchmigrate.probe.facts import Driver, Gpu, Source
+from torchmigrate.probe.system import first_line, match, read
+
+
+def nvidia_smi(environ: Mapping[str, str]) -> ask.Answer | None:
+    """Asks ``nvidia-smi --query-gpu``; never its banner, whose wording has changed. None where it is not there.
+
+    The data has ``version`` and ``gpus``, as the NVML snippet's has.
+    """
+    program = _on_path("nvidia-smi", environ)
+    if program is None:
+        return None
+    plain = {**environ, "LC_ALL": "C", "LANGUAGE": ""}
+    answer = ask.Answer("raised", detail="it printed nothing")
+    for fields in (
+        "name,compute_cap,memory.total,mig.mode.current,driver_version",
+        "name,memory.total,driver_version",
+    ):
+        query = [program, f"--query-gpu={fields}", "--format=csv,noheader,nounits"]
+        answer = ask.run(query, ask.LIMIT, plain)
+        if answer.outcome in ("hung", "killed"):
+            return answer
+        if answer.outcome == "ok" and (rows := _smi_rows(answer.output, fields.split(","))):
+            gpus = [
+                {
+                    "name": row["name"],
+                    "capability": match(r"\d+\.\d+", row.get("compute_cap")),
+                    "memory_mib": int(row["memory.total"]) if row["memory.total"].isdigit() else None,
+                    "mig": {"Enabled": True, "Disabled": False}.get(row.get("mig.mode.current", "")),
+                }
+                for row in rows
+            ]
+            return ask.Answer("ok", {"version": rows[0]["driver_version"], "gpus": gpus})
+    # nvidia-smi says on stdout what went wrong, and may exit with 0 after it.
+    said = ask.last_line(answer.output) or (answer.detail if answer.outcome == "raised" else None)
+    mismatch = "version mismatch" in answer.output
+    return ask.Answer("raised", {"mismatch": mismatch}, detail=said or "it printed nothing")
+
+
+def _smi_rows(output: str, fields: list[str]) -> list[dict[str, str]]:
+    """The lines that have as many fields as were asked for and end with a driver version."""
+    rows = []
+    for line in output.splitlines():
+        values = [value.strip() for value in line.split(",")]
+        # Only a GPU's name, the first field, could hold a comma itself.
+        extra = len(values) - len(fields)
+        if extra >= 0 and re.fullmatch(r"\d+\.\d+(\.\d+)?", values[-1]):
+            rows.append(dict(zip(fields, [",".join(values[: extra + 1]), *values[extra + 1 :]], strict=True)))
+    return rows
+
+
+def nvidia(
+    nvml: ask.Answer, cuda: ask.Answer, smi: ask.Answer | None, environ: Mapping[str, str], root: Path
+) -> tuple[Driver, list[Gpu]]:
+    """The NVIDIA driver and GPUs, by every source that is there."""
+    sources = []
+    there = nvml.data.get("failure") != "not there"
+    if there:
+        failure = nvml.data.get("failure") or (nvml.detail if nvml.outcome != "ok" else None)
+        sources.append(Source("nvml", nvml.data.get("version"), failure))
+    if module := first_line(root / "sys/module/nvidia/version"):
+        sources.append(Source("sys", module))
+    if loaded := match(
+        r"Kernel Module(?: for \S+)?\s+(\d+\.[\d.]+)", first_line(root / "proc/driver/nvidia/version")
+    ):
+        sources.append(Source("proc", loaded))
+    if smi is not None:
+        sources.append(
+            Source("nvidia-smi", smi.data.get("version"), smi.detail if smi.outcome != "ok" else None)
+        )
+    cuda_ok = cuda.outcome == "ok"
+    driver = Driver(
+        version=next((source.version for source in sources if source.version), None),
+        cuda=cuda.data.get("cuda"),
+        init=cuda.data.get("init"),
+        init_failure=None if cuda_ok else cuda.detail,
+        compat=_compat(environ, root),
+        mismatch=bool(nvml.data.get("mismatch") or (smi is not None and smi.data.get("mismatch"))),
+        bus_devices=_on_bus(root, "0x10de"),
+        sources=tuple(sources),
+    )
+    smi_gpus = smi.data.get("gpus") if smi is not None else None
+    found = nvml.data.get("gpus") or smi_gpus or cuda.data.get("gpus") or _proc_gpus(root)
+    return driver, [Gpu(**gpu) for gpu in found]
+
+
+def _proc_gpus(root: Path) -> list[dict[str, str]]:
+    """The GPUs that the kernel module lists: names only, but also where the libraries fail."""
+    files = sorted((root / "proc/driver/nvidia/gpus").glob("*/information"))
+    models = [match(r"Model:\s+(.+)", read(file)) for file in files]
+    return [{"name": model.strip()} for model in models if model]
+
+
+def _compat(environ: Mapping[str, str], root: Path) -> bool:
+    """Whether cuda-compat's ``libcuda`` comes before the driver's: on LD_LIBRARY_PATH, or in the linker's own list."""
+    for entry in environ.get("LD_LIBRARY_PATH", "").split(os.pathsep):
+        if entry.rstrip("/").endswith("compat") and list(Path(entry).glob("libcuda.so*")):
+            return True
+    listed = list((root / "etc/ld.so.conf.d").glob("*compat*.conf"))
+    return bool(listed and list((root / "usr/local").glob("cuda*/compat/libcuda.so*")))
+
+
+def _on_bus(root: Path, vendor: str) -> int:
+    """GPUs of a vendor on the PCI bus: display controllers, class 0x03."""
+    count = 0
+    for device in (root / "sys/bus/pci/devices").glob("*"):
+        if first_line(device / "vendor") == vendor and (first_line(device / "class") or "").startswith(
+            "0x03"
+        ):
+            count += 1
+    return count
+
+
+def _on_path(name: str, environ: Mapping[str, str]) -> str | None:
+    """A program on PATH, also one that may not be executed: that is worth a finding."""
+    if found := shutil.which(name, path=environ.get("PATH")):
+        return found
+    for folder in environ.get("PATH", "").split(os.pathsep):
+        candidate = Path(folder, name)
+        try:
+            if stat.S_ISREG(candidate.stat().st_mode):
+                return str(candidate)
+        except OSError:
+            continue
+    return None

@@ -1,0 +1,101 @@
+"""Findings about the installed torch on the GPUs of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmigrate.findings import Finding
+from torchmigrate.probe import commands, matrix
+from torchmigrate.probe.driver import COMPAT_UNSUPPORTED
+from torchmigrate.probe.facts import Facts, Gpu, Torch
+from torchmigrate.probe.fit import best, driver_runs, fit_code, newest_torch, next_torch
+from torchmigrate.probe.saying import driver_text, error, info, names, warning
+
+ADVICE = {"2.11": ("12.8", "7.0"), "2.15": ("12.6", "7.2")}
+"""Torch minor version → a CUDA version that its own warning still names though no such build has the code, and the
+newest capability that is told so: pytorch/pytorch#182250, and PYTORCH_RELEASES_CODE_CC in the 2.15.0 wheel."""
+
+
+def findings(facts: Facts) -> Iterator[Finding]:
+    """Whether the installed torch runs on every GPU of this machine."""
+    torch = facts.torch
+    if torch is None:
+        return
+    minor = matrix.minor(torch.version)
+    gpus = [gpu for gpu in facts.gpus if gpu.vendor in ("nvidia", "amd")]
+    if gpus and not (torch.cuda or torch.hip or torch.xpu):
+        build = best(minor, facts, gpus)
+        yield warning(
+            "RT027",
+            f"torch {torch.version} is a CPU build, and this machine has {names(gpus)}",
+            commands.install(build, facts).best(facts) if build else None,
+        )
+    if torch.cuda is None:
+        return
+    nvidia = [gpu for gpu in gpus if gpu.vendor == "nvidia"]
+    fits = [(gpu, fit_code(gpu, torch.compiled, torch.cuda, facts)) for gpu in nvidia]
+    if (old := [gpu for gpu, found in fits if not found.driver]) and facts.driver.init != COMPAT_UNSUPPORTED:
+        yield driver_too_old(facts, torch, old)
+    if bare := [gpu for gpu, found in fits if found.runs is False and found.driver]:
+        yield from no_code(facts, torch, bare)
+    if compiling := [gpu for gpu, found in fits if found.runs and found.code and found.code.ptx]:
+        yield info(
+            "RT024", f"{names(compiling)} runs torch {torch.version} by PTX: the first start compiles, slowly"
+        )
+    if matrix.number(minor) < (2, 11):
+        newest = max(
+            (matrix.number(f"{a.split('_')[1][:-1]}.{a[-1]}") for a in torch.compiled if a[-1].isdigit()),
+            default=(0,),
+        )
+        above = [gpu for gpu, found in fits if found.runs and matrix.number(gpu.capability or "0") > newest]
+        if above:
+            message = f"torch {torch.version} warns that {names(above)} is newer than its code; the code runs there, ignore it"
+            yield info("RT025", message)
+
+
+def driver_too_old(facts: Facts, torch: Torch, gpus: list[Gpu]) -> Finding:
+    """The installed build needs a newer driver; mended by a build for the driver that is there, if one was published."""
+    cuda = torch.cuda or ""
+    if driver_runs(cuda, facts):
+        shipped = matrix.shipped_driver(cuda)
+        message = f"torch {torch.version} holds only PTX of CUDA {cuda} for {names(gpus)}, which needs driver {shipped}"
+        return error(
+            "RT012",
+            f"{message} or newer; this is {driver_text(facts)}",
+            f"upgrade the NVIDIA driver to {shipped} or newer",
+        )
+    needed = matrix.minimum_driver(cuda, facts.platform.system)
+    build = best(matrix.minor(torch.version), facts, gpus)
+    upgrade = commands.upgrade_driver(cuda, facts)
+    message = f"torch {torch.version} is built for CUDA {cuda} and needs driver {needed} or newer; this is {driver_text(facts)}"
+    if build is None:
+        return error("RT012", message, upgrade)
+    return error("RT012", f"{message}. Or {upgrade}", commands.install(build, facts).best(facts))
+
+
+def no_code(facts: Facts, torch: Torch, gpus: list[Gpu]) -> Iterator[Finding]:
+    """The installed build has no code for some GPUs: another build of the same release, or another release."""
+    minor = matrix.minor(torch.version)
+    build = (
+        best(minor, facts, gpus)
+        or newest_torch(facts, gpus, below=minor)
+        or next_torch(facts, gpus, above=minor)
+    )
+    holds = " ".join(torch.compiled)
+    if facts.platform.jetson and (build is None or build.torch != minor):
+        yield error(
+            "RT028",
+            f"torch {torch.version} has no code for {names(gpus)} ({holds}): it was built for servers, not for Jetson",
+            commands.jetson(facts).best(facts),
+        )
+        return
+    hint = commands.install(build, facts).best(facts) if build else None
+    yield error("RT021", f"torch {torch.version} has no code for {names(gpus)}; it holds {holds}", hint)
+    wrong, newest = ADVICE.get(minor, (None, "0"))
+    told = [gpu for gpu in gpus if gpu.capability and matrix.number(gpu.capability) <= matrix.number(newest)]
+    if wrong and (minor != "2.11" or any(gpu.capability == "7.0" for gpu in told)) and told:
+        yield info(
+            "RT026",
+            f"torch {minor}'s own warning names CUDA {wrong} for {names(told)}; no such build has the code, ignore it",
+            hint,
+        )

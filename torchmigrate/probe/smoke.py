@@ -1,0 +1,165 @@
+"""`--smoke`: torch at work in the user's interpreter, stage by stage, each stage with its own time limit.
+
+The first stage that fails is explained: most failures have a cause that the facts show, and the verdict on the facts
+says how to mend it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from torchmigrate.findings import Finding
+from torchmigrate.probe import ask
+from torchmigrate.probe.facts import Facts
+from torchmigrate.probe.saying import error
+
+LIMITS: Mapping[str, float] = {
+    "import": 60,
+    "device": 60,
+    "allocate": 30,
+    "kernel": 30,
+    "matmul": 60,
+    "eigh": 60,
+    "graph": 30,
+    "cond": 120,
+    "process group": 60,
+    "nccl2": 60,
+    "compile": 180,
+}
+"""Seconds for each stage, in the order in which they run. A first use loads or compiles much; a hang is longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage that was begun: ``ok``, ``skipped``, ``failed`` (it raised), ``hung`` or ``killed``."""
+
+    name: str
+    outcome: str
+    detail: str
+
+    @property
+    def text(self) -> str:
+        """The outcome for a reader."""
+        return self.detail if self.outcome == "ok" else f"{self.outcome}: {self.detail}"
+
+    @property
+    def failed(self) -> bool:
+        """Whether this is the stage that ended the run."""
+        return self.outcome not in ("ok", "skipped")
+
+
+def smoke(
+    python: str, facts: Facts, environ: Mapping[str, str], limits: Mapping[str, float] = LIMITS
+) -> list[Stage]:
+    """Runs the stages in the interpreter ``python``, up to the first that fails."""
+    with tempfile.TemporaryDirectory(prefix="torchmigrate-", ignore_cleanup_errors=True) as folder:
+        empty, result = Path(folder) / "empty", Path(folder) / "stages"
+        empty.mkdir()
+        result.touch()
+        expected = "gpu" if facts.gpus else "cpu"
+        try:
+            process = ask.start([python, "-c", ask.snippet("smoke"), str(result), expected], environ, empty)
+        except OSError as failure:
+            return [Stage("import", "failed", failure.strerror or str(failure))]
+        pipes = [ask.Drain(process.stdout), ask.Drain(process.stderr)]
+        try:
+            with result.open(encoding="utf-8") as file:
+                stages = _follow(process, file, limits)
+        finally:
+            if process.poll() is None:
+                ask.kill(process)
+            errors = [pipe.read() for pipe in pipes][1]
+        if stages and stages[-1].outcome == "raised":
+            stages[-1] = Stage(stages[-1].name, "failed", ask.last_line(errors) or stages[-1].detail)
+        return [Stage(s.name, s.outcome, ask.without_paths(s.detail)) for s in stages]
+
+
+def _follow(process: subprocess.Popen[bytes], file: IO[str], limits: Mapping[str, float]) -> list[Stage]:
+    """Reads what the stages say until the process ends, or a stage is over its limit."""
+    stages: list[Stage] = []
+    name, since, rest = next(iter(limits)), time.monotonic(), ""
+    while True:
+        ended = process.poll() is not None
+        rest += file.read()
+        *lines, rest = rest.split("\n")
+        for line in lines:
+            word, name, *how = _words(line)
+            since = time.monotonic()
+            if word == "end":
+                stages.append(Stage(name, how[0], how[1]))
+                name = _after(name, limits)
+        if ended:
+            if len(stages) < len(limits) and not (stages and stages[-1].failed):
+                death = ask.death_of(process.returncode)
+                detail = death or f"the interpreter ended with status {process.returncode}"
+                stages.append(Stage(name, "killed" if death else "raised", detail))
+            return stages
+        if time.monotonic() - since > limits[name]:
+            stages.append(Stage(name, "hung", f"no end after {limits[name]:g} s"))
+            return stages
+        time.sleep(0.02)
+
+
+def _after(name: str, limits: Mapping[str, float]) -> str:
+    names = list(limits)
+    return names[min(names.index(name) + 1, len(names) - 1)]
+
+
+def _words(line: str) -> list[str]:
+    words: list[Any] = json.loads(line)
+    return [str(word) for word in words]
+
+
+EXPLAINED = (
+    (
+        r"no kernel image is available|invalid device function",
+        "the build has no code for this GPU",
+        "RT021 RT028 RT022",
+    ),
+    (
+        r"driver .*too old|driver version is insufficient",
+        "the driver is older than the build's CUDA",
+        "RT012",
+    ),
+    (r"Error 804|forward compatibility", "cuda-compat does not support this GPU", "RT016"),
+    (r"Error 802|system not yet initialized", "the Fabric Manager is not ready", "RT017"),
+    (r"undefined symbol: nccl", "two NVIDIA libraries overwrite each other", "RT006"),
+    (r"libcudart\.so\.\d+", "an extension was built for another CUDA", "RT007"),
+    (
+        r"not compiled with CUDA|sees none",
+        "the build does not use this GPU, or the environment hides it",
+        "RT027 RT020",
+    ),
+    (r"out of memory", "the GPU's memory is in use; see nvidia-smi for by whom", ""),
+    (
+        r"Cannot find a working triton|triton.*not (found|installed)",
+        "triton is missing or does not fit",
+        "RT008",
+    ),
+    (r"C\+\+ compiler|g\+\+|gcc|InvalidCxxCompiler", "torch.compile needs a C++ compiler on PATH", ""),
+    (r"Python\.h", "torch.compile needs Python's headers (python3-dev)", ""),
+)
+"""Pattern in the failure → its cause, and the codes of the findings that say how to mend it."""
+
+
+def findings(stages: list[Stage], others: tuple[Finding, ...]) -> list[Finding]:
+    """The finding about the stage that failed, with the way to mend it from the verdict on the facts, if it is there."""
+    if not stages or not stages[-1].failed:
+        return []
+    stage = stages[-1]
+    cause, codes = next(
+        ((cause, codes.split()) for pattern, cause, codes in EXPLAINED if re.search(pattern, stage.detail)),
+        ("", []),
+    )
+    hint = next((other.hint for other in others if other.code in codes and other.hint), None)
+    verb = {"hung": "does not end", "killed": "kills the interpreter"}.get(stage.outcome, "fails")
+    message = f"smoke stage {stage.name} {verb}{f': {cause}' if cause else ''} ({stage.detail})"
+    return [error("RT040", message, hint)]

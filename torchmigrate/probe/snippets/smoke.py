@@ -1,0 +1,250 @@
+"""Runs torch in stages, and says after each how it went; the caller holds every stage to its time limit.
+
+Runs in the user's interpreter (Python 3.8 or newer). Each line of the result file is a JSON list: ``["begin", stage]``
+before a stage, ``["end", stage, outcome, detail]`` after it. The first failure ends the run: after an error of the
+device every later answer would be about that error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import sys
+import warnings
+from typing import Any, Callable, List, Tuple
+
+
+class SkipError(Exception):
+    """This torch or this machine does not have what the stage needs."""
+
+
+class State:
+    """What earlier stages leave for later ones."""
+
+    torch: Any = None
+    device: str = "cpu"
+
+
+state = State()
+
+
+def module() -> Any:
+    """torch's module for the device: torch.cuda (also ROCm) or torch.xpu."""
+    return getattr(state.torch, state.device)
+
+
+def synchronize() -> None:
+    if state.device != "cpu":
+        module().synchronize()
+
+
+def import_torch() -> str:
+    state.torch = importlib.import_module("torch")
+    return "torch {}".format(state.torch.__version__)
+
+
+def device() -> str:
+    torch = state.torch
+    expected = sys.argv[2] == "gpu"
+    if torch.cuda.is_available():
+        state.device = "cuda"
+    elif hasattr(torch, "xpu") and torch.xpu.is_available():
+        state.device = "xpu"
+    elif hasattr(torch.backends, "mps") and torch.backends.mps.is_available():
+        state.device = "mps"
+    elif expected:
+        if torch.version.cuda or torch.version.hip:
+            torch.cuda.init()  # raises, and says why
+        raise RuntimeError("this machine has a GPU, and torch sees none")
+    if state.device == "cpu":
+        raise SkipError("no GPU: the following stages run on the CPU")
+    if state.device == "mps":
+        return "mps"
+    names = [module().get_device_name(index) for index in range(module().device_count())]
+    return "{}: {}".format(state.device, ", ".join(names))
+
+
+def allocate() -> str:
+    state.torch.empty(1 << 20, device=state.device).fill_(1.0)
+    synchronize()
+    return "4 MiB"
+
+
+def kernel() -> str:
+    torch = state.torch
+    total = (torch.ones(1 << 16, device=state.device) * 2 + 1).sum().item()
+    if total != 3 * (1 << 16):
+        raise RuntimeError("wrong result: {}".format(total))
+    return "elementwise and sum"
+
+
+def matmul() -> str:
+    torch = state.torch
+    done, left = [], []
+    for name in ("float32", "float16", "bfloat16", "float64"):
+        kind = getattr(torch, name)
+        old = name == "bfloat16" and state.device == "cuda" and not torch.cuda.is_bf16_supported()
+        if old or (name == "float64" and state.device in ("mps", "xpu")):
+            left.append(name)
+            continue
+        a = torch.eye(64, device=state.device).to(kind)
+        b = torch.arange(64 * 64, device=state.device).remainder(8).reshape(64, 64).to(kind)
+        if not torch.equal(a @ b, b):
+            raise RuntimeError("wrong result in {}".format(name))
+        done.append(name)
+    if torch.version.cuda and state.device == "cuda" and torch.cuda.get_device_capability() >= (8, 9):
+        one = torch.ones((), device="cuda")
+        a = torch.eye(64, device="cuda").to(torch.float8_e4m3fn)
+        product = torch._scaled_mm(a, a.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+        if not torch.equal(product, torch.eye(64, device="cuda", dtype=torch.bfloat16)):
+            raise RuntimeError("wrong result in float8_e4m3fn")
+        done.append("float8_e4m3fn")
+    synchronize()
+    return ", ".join(done) + (" (without {})".format(", ".join(left)) if left else "")
+
+
+def eigh() -> str:
+    torch = state.torch
+    if state.device == "mps":
+        raise SkipError("not on mps")
+    base = torch.arange(16.0, device=state.device).reshape(4, 4)
+    batch = (base + base.t()).expand(8, 4, 4).contiguous()
+    values, vectors = torch.linalg.eigh(batch)
+    again = vectors @ torch.diag_embed(values) @ vectors.transpose(-1, -2)
+    if not torch.allclose(again, batch, atol=1e-3):
+        raise RuntimeError("wrong result")
+    return "8 matrices of 4 x 4"
+
+
+def graph() -> str:
+    torch = state.torch
+    if state.device != "cuda":
+        raise SkipError("no CUDA")
+    x = torch.zeros(16, device="cuda")
+    seen: List[Any] = []
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        x += 1
+        stream = torch.cuda.current_stream()
+        seen.append(stream.is_capturing() if hasattr(stream, "is_capturing") else None)
+    captured.replay()
+    captured.replay()
+    torch.cuda.synchronize()
+    if x[0].item() != 2:
+        raise RuntimeError("wrong result after two replays: {}".format(x[0].item()))
+    if seen[0] is False:
+        raise RuntimeError("Stream.is_capturing() is False during capture")
+    return "captured and replayed" + ("" if seen[0] else "; Stream.is_capturing is not in this torch")
+
+
+def cond() -> str:
+    torch = state.torch
+    if state.device != "cuda":
+        raise SkipError("no CUDA")
+    version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    if version < (2, 12) or tuple(map(int, (torch.version.cuda or "0").split("."))) < (12, 4):
+        raise SkipError("needs torch 2.12 and CUDA 12.4")
+    x, flag = torch.ones(16, device="cuda"), torch.tensor(True, device="cuda")
+
+    def run(flag: Any, x: Any) -> Any:
+        return torch.cond(flag, lambda v: v + 1, lambda v: v - 1, (x,))
+
+    compiled = torch.compile(run, backend="cudagraphs")
+    with torch.no_grad():
+        # The first call warms up, the second captures, the third and fourth replay, with either branch.
+        for value in (True, True, True, False):
+            flag.fill_(value)
+            result = compiled(flag, x)[0].item()
+            if result != (2.0 if value else 0.0):
+                raise RuntimeError("wrong result: {}".format(result))
+    return "torch.cond by the cudagraphs backend"
+
+
+def process_group(backend: str) -> str:
+    torch = state.torch
+    dist = torch.distributed
+    if not dist.is_available():
+        raise SkipError("torch.distributed is not in this build")
+    options = {"rank": 0, "world_size": 1, "store": dist.HashStore()}
+    if state.device == "cuda":
+        torch.cuda.set_device(0)
+        if "device_id" in inspect.signature(dist.init_process_group).parameters:
+            options["device_id"] = torch.device("cuda", 0)
+    dist.init_process_group(backend=backend, **options)
+    try:
+        value = torch.ones(4, device=state.device)
+        dist.all_reduce(value)
+        synchronize()
+        if value[0].item() != 1:
+            raise RuntimeError("wrong result of all_reduce")
+        return "all_reduce by {}".format(dist.get_backend())
+    finally:
+        dist.destroy_process_group()
+
+
+def default_group() -> str:
+    if state.device not in ("cpu", "cuda"):
+        raise SkipError("no NCCL and no gloo for this device")
+    return process_group("nccl" if state.device == "cuda" else "gloo")
+
+
+def nccl2_group() -> str:
+    if state.device != "cuda":
+        raise SkipError("no CUDA")
+    backends = getattr(state.torch.distributed.Backend, "backend_list", [])
+    if "nccl2" not in backends and not hasattr(state.torch.distributed.distributed_c10d, "ProcessGroupNCCL2"):
+        raise SkipError("this torch has no nccl2")
+    return process_group("nccl2")
+
+
+def compile_function() -> str:
+    torch = state.torch
+
+    def function(x: Any) -> Any:
+        return torch.nn.functional.gelu(x) * 2 + 1
+
+    x = torch.linspace(-1, 1, 256, device=state.device)
+    if not torch.allclose(torch.compile(function)(x), function(x), atol=1e-4):
+        raise RuntimeError("wrong result")
+    return "a small function by inductor"
+
+
+STAGES: List[Tuple[str, Callable[[], str]]] = [
+    ("import", import_torch),
+    ("device", device),
+    ("allocate", allocate),
+    ("kernel", kernel),
+    ("matmul", matmul),
+    ("eigh", eigh),
+    ("graph", graph),
+    ("cond", cond),
+    ("process group", default_group),
+    ("nccl2", nccl2_group),
+    ("compile", compile_function),
+]
+
+
+def main() -> None:
+    sys.path[:] = [entry for entry in sys.path if entry not in ("", os.getcwd())]
+    warnings.simplefilter("ignore")
+    with open(sys.argv[1], "a", encoding="utf-8") as file:
+
+        def say(*words: str) -> None:
+            file.write(json.dumps(words) + "\n")
+            file.flush()
+
+        for name, stage in STAGES:
+            say("begin", name)
+            try:
+                say("end", name, "ok", stage())
+            except SkipError as reason:
+                say("end", name, "skipped", str(reason))
+            except BaseException as error:
+                text = " ".join(str(error).split()) or type(error).__name__
+                say("end", name, "failed", "{}: {}".format(type(error).__name__, text[:2000]))
+                return
+
+
+main()

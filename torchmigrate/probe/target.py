@@ -1,0 +1,239 @@
+"""Findings about the version that is to be installed: does a build of it run here, which, and what is lost?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmigrate.findings import Finding
+from torchmigrate.probe import commands, matrix
+from torchmigrate.probe.facts import Facts, Gpu
+from torchmigrate.probe.fit import (
+    Fit,
+    best,
+    candidates,
+    fit,
+    fit_code,
+    floor_fits,
+    newest_torch,
+    platform_of,
+    python_fits,
+)
+from torchmigrate.probe.matrix import Build
+from torchmigrate.probe.saying import driver_text, error, info, names, warning
+
+
+def best_build(version: str, facts: Facts) -> Build | None:
+    """The build of ``version`` for the machine: the installed one where it fits every GPU, else the best."""
+    there = [build for build in candidates(version, facts) if is_installed(build, facts)]
+    if there and all(fit(gpu, there[0], facts).runs for gpu in facts.gpus):
+        return there[0]
+    return best(version, facts, facts.gpus)
+
+
+def is_installed(build: Build, facts: Facts) -> bool:
+    """Whether the installed torch is this build, in this or another patch release."""
+    torch = facts.torch
+    if torch is None or matrix.minor(torch.version) != build.torch:
+        return False
+    if build.variant.startswith("rocm") or build.variant == "xpu":
+        return torch.version.partition("+")[2] == build.variant
+    return torch.cuda == build.cuda and torch.hip is None and torch.xpu is None
+
+
+def findings(version: str, facts: Facts, build: Build | None) -> Iterator[Finding]:
+    """What the target version means for this machine."""
+    if facts.python.failure is not None:
+        return
+    floors = list(below_floor(version, facts))
+    yield from floors
+    if floors:
+        return
+    if build is None:
+        yield from nothing_fits(version, facts)
+    else:
+        yield fits(version, facts, build)
+        yield from lost(version, facts, build)
+    yield from notes(facts, build)
+
+
+def below_floor(version: str, facts: Facts) -> Iterator[Finding]:
+    """No wheel can be installed: the platform, the Python, glibc or macOS."""
+    platform, python = platform_of(facts), facts.python
+    builds = matrix.builds_of(version, platform) if platform else []
+    if not builds:
+        bits = f"a {python.bits}-bit Python on " if python.bits != 64 else ""
+        system = f"{facts.platform.system} {facts.platform.machine}"
+        yield error("RT011", f"torch {version} has no wheel for {bits}{system}")
+        return
+    build = next((build for build in builds if build.default), builds[0])
+    if not python_fits(build, facts):
+        low, high = build.python
+        newest = matrix.number(python.version or "")[:2] > matrix.number(high)
+        yield error(
+            "RT010",
+            f"torch {version} has wheels for Python {low} to {high}; this is Python {python.version}",
+            f"uv venv --python {high if newest else low}",
+        )
+    if not floor_fits(build, facts):
+        mac = facts.platform.system == "Darwin"
+        there = f"macOS {facts.platform.macos}" if mac else f"glibc {facts.platform.glibc}"
+        older = newest_torch(facts, facts.gpus, below=version)
+        yield error(
+            "RT011",
+            f"torch {version} needs {'macOS' if mac else 'glibc'} {build.floor} or newer; this is {there}",
+            commands.install(older, facts).best(facts) if older else None,
+        )
+
+
+def nothing_fits(version: str, facts: Facts) -> Iterator[Finding]:
+    """No build of the target runs on every GPU: because of the driver, the code, or the mix of GPUs."""
+    builds = candidates(version, facts)
+    by_driver: list[Gpu] = []
+    by_code: list[Gpu] = []
+    unknown: list[Gpu] = []
+    for gpu in facts.gpus:
+        found = [fit(gpu, build, facts) for build in builds]
+        if any(one.runs for one in found):
+            continue
+        kind = by_driver if any(not one.driver for one in found) else unknown
+        if kind is unknown and gpu.vendor == "nvidia" and all(one.runs is False for one in found):
+            kind = by_code
+        kind.append(gpu)
+    if by_code:
+        yield no_build(version, facts, by_code)
+    if by_driver:
+        cuda = min(
+            (b.cuda for b in builds if b.cuda and any(not fit(g, b, facts).driver for g in by_driver)),
+            key=matrix.number,
+        )
+        needed = matrix.minimum_driver(cuda, facts.platform.system)
+        yield error(
+            "RT012",
+            f"torch {version} runs {names(by_driver)} only with CUDA {cuda.split('.')[0]}, which needs driver {needed} "
+            f"or newer; this is {driver_text(facts)}",
+            commands.upgrade_driver(cuda, facts),
+        )
+    if unknown:
+        yield not_known(version, facts, unknown)
+    if not (by_code or by_driver or unknown):
+        yield mixed(version, facts)
+
+
+def not_known(version: str, facts: Facts, gpus: list[Gpu]) -> Finding:
+    """GPUs of which the facts or the tables say too little."""
+    if facts.platform.jetson:
+        return jetson(version, facts, gpus)
+    found = [fit(gpu, build, facts) for gpu in gpus for build in candidates(version, facts)]
+    reasons = sorted({one.reason for one in found if one.runs is None}) or ["no build for it is known"]
+    return info(
+        "RT031", f"which build of torch {version} fits {names(gpus)} cannot be said: {', '.join(reasons)}"
+    )
+
+
+def jetson(version: str, facts: Facts, gpus: list[Gpu]) -> Finding:
+    """A Jetson that no general build is known to fit."""
+    message = f"no build of torch {version} has code for {names(gpus)}: it takes one that is made for Jetson"
+    return error("RT028", message, commands.jetson(facts).best(facts))
+
+
+def no_build(version: str, facts: Facts, gpus: list[Gpu]) -> Finding:
+    """GPUs for which the target has no code in any build."""
+    older = newest_torch(facts, gpus, below=version)
+    if older is None and facts.platform.jetson:
+        return jetson(version, facts, gpus)
+    message = f"no build of torch {version} has code for {names(gpus)}"
+    if older is None:
+        return error("RT022", f"{message}; neither is one known of an older release")
+    last = f"the last release that has it is {older.torch} in {older.variant}{_unread(older)}"
+    return error("RT022", f"{message}; {last}", commands.install(older, facts).best(facts))
+
+
+def mixed(version: str, facts: Facts) -> Finding:
+    """Every GPU has a build that runs it, and no build runs them all."""
+    parts = []
+    for text in dict.fromkeys(names([gpu]) for gpu in facts.gpus):
+        build = best(version, facts, [gpu for gpu in facts.gpus if names([gpu]) == text])
+        parts.append(f"{text} by {build.variant if build else 'none'}")
+    older = newest_torch(facts, facts.gpus, below=version)
+    last = (
+        f"; the last release that has one is {older.torch} in {older.variant}{_unread(older)}"
+        if older
+        else ""
+    )
+    hint = commands.install(older, facts).best(facts) if older else None
+    return error("RT022", f"no build of torch {version} fits every GPU here ({', '.join(parts)}){last}", hint)
+
+
+def fits(version: str, facts: Facts, build: Build) -> Finding:
+    """The target fits, and this is how to install it."""
+    on = names(facts.gpus) or "this machine, which has no GPU"
+    if not facts.gpus and facts.driver.bus_devices:
+        on = "this machine, whose GPUs no driver shows"
+    torch = facts.torch
+    if torch is not None and is_installed(build, facts):
+        own = [
+            fit_code(g, torch.compiled or build.compiled, torch.cuda, facts) for g in facts.gpus if torch.cuda
+        ]
+        return info("RT032", f"torch {torch.version} is installed; the build fits {on}{_reasons(own)}")
+    how = _reasons([fit(gpu, build, facts) for gpu in facts.gpus])
+    message = f"torch {version} in {build.variant} fits {on}{how}{_unread(build)}"
+    default = next((b for b in candidates(version, facts) if b.default and b.cuda), None)
+    if default and default is not build:
+        # Worth knowing only where a newer driver is all that the default build lacks.
+        stopped = [found for found in (fit(gpu, default, facts) for gpu in facts.gpus) if not found.runs]
+        if stopped and not any(found.driver for found in stopped):
+            needed = matrix.minimum_driver(default.cuda or "", facts.platform.system)
+            message += f"; the default {default.variant} would need driver {needed}"
+    return info("RT032", message, commands.install(build, facts).best(facts))
+
+
+def _reasons(found: list[Fit]) -> str:
+    reasons = sorted({one.reason for one in found})
+    return f" ({', '.join(reasons)})" if reasons else ""
+
+
+def _unread(build: Build) -> str:
+    """What a reader has to know about where a row comes from."""
+    return {
+        "wheel": "",
+        "documented": "; documented, not read in a wheel",
+        "named": "; only named by torch, whether it was published is not known",
+    }[build.evidence]
+
+
+def lost(version: str, facts: Facts, build: Build) -> Iterator[Finding]:
+    """GPUs that the target still runs and the newest release does not: what will be lost."""
+    newest = matrix.versions()[-1]
+    gone = [
+        gpu
+        for gpu in facts.gpus
+        if gpu.vendor == "nvidia" and _coded(version, gpu, facts) and not _coded(newest, gpu, facts)
+    ]
+    if gone:
+        last = max((t for t in matrix.versions() if _coded(t, gone[0], facts)), key=matrix.number)
+        yield warning(
+            "RT023",
+            f"torch {last} is the last release with code for {names(gone)}: CUDA 13 has none below 7.5, and torch {newest} "
+            "has no CUDA 12 build",
+        )
+
+
+def _coded(version: str, gpu: Gpu, facts: Facts) -> bool:
+    """Whether any build of a version for this platform has code for a GPU, whatever the driver and the Python."""
+    platform = platform_of(facts)
+    builds = matrix.builds_of(version, platform) if platform else []
+    known = [b for b in builds if b.cuda and b.evidence != "named"]
+    return any(b.cuda and matrix.code_for(b.compiled, gpu.capability or "0.0", b.cuda) for b in known)
+
+
+def notes(facts: Facts, build: Build | None) -> Iterator[Finding]:
+    """What of torch's newer features this machine can use."""
+    mac = facts.platform.macos
+    if facts.platform.system == "Darwin" and mac and matrix.number(mac) < (26,):
+        yield info("RT031", f"torch's Metal 4 shaders need macOS 26; this is macOS {mac}")
+    if facts.rocm and matrix.number(facts.rocm) < (7, 0, 2):
+        yield info("RT031", f"expandable segments need ROCm 7.0.2; this is ROCm {facts.rocm}")
+    cuda = facts.driver.cuda
+    new = build is not None and build.cuda is not None and matrix.number(build.torch) >= (2, 12)
+    if new and cuda and matrix.number(cuda) < (12, 4):
+        yield info("RT031", f"torch.cond inside a CUDA graph needs CUDA 12.4; this driver supports {cuda}")

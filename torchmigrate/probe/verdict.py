@@ -1,0 +1,64 @@
+"""So what: from the facts and the tables to findings, each with the one command that mends it.
+
+Every function here is pure. The findings come from four places, in the order in which a reader wants them: the
+interpreter and its packages (`torchmigrate.probe.installed`), the driver (`torchmigrate.probe.driver`), the installed
+torch on these GPUs (`torchmigrate.probe.on_gpus`), and the target version on these GPUs (`torchmigrate.probe.target`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torchmigrate.findings import Finding
+from torchmigrate.probe import driver, installed, matrix, on_gpus, target
+from torchmigrate.probe.commands import Install, install
+from torchmigrate.probe.facts import Facts
+from torchmigrate.probe.fit import Fit, candidates, fit
+from torchmigrate.probe.matrix import Build
+from torchmigrate.rule import Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One build of the target version, and whether each GPU of the machine runs it."""
+
+    build: Build
+    fits: tuple[Fit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Everything that is said about one machine."""
+
+    facts: Facts
+    target: str
+    findings: tuple[Finding, ...]
+    rows: tuple[Row, ...]
+    best: Build | None
+    """The build of the target version to install; None where none runs on every GPU."""
+    install: Install | None
+    """How to install it; None where it is what is installed."""
+
+
+def judge(facts: Facts, wanted: str | None = None) -> Verdict:
+    """The verdict on a machine for the torch minor version ``wanted``, by default the newest that the tables know."""
+    version = wanted or matrix.versions()[-1]
+    build = target.best_build(version, facts)
+    findings = [*installed.findings(facts), *driver.findings(facts), *on_gpus.findings(facts)]
+    said = {(finding.code, finding.hint) for finding in findings}
+    findings += [f for f in target.findings(version, facts, build) if (f.code, f.hint) not in said]
+    rows = [Row(b, tuple(fit(gpu, b, facts) for gpu in facts.gpus)) for b in candidates(version, facts)]
+    is_there = build is not None and target.is_installed(build, facts)
+    return Verdict(
+        facts=facts,
+        target=version,
+        findings=tuple(findings),
+        rows=tuple(rows),
+        best=build,
+        install=None if build is None or is_there else install(build, facts),
+    )
+
+
+def failed(verdict: Verdict) -> bool:
+    """Whether anything but advice was found: the exit status."""
+    return any(finding.severity is not Severity.INFO for finding in verdict.findings)
