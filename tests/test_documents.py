@@ -197,6 +197,7 @@ def test_a_lock_file_is_never_edited() -> None:
         ("torch>=2.11", "unsafe"),
         ("torch", "unsafe"),
         ("numpy", "unsafe"),
+        ("torch<3,>=2.13", "safe"),
     ],
 )
 def test_the_fix_of_an_index_is_safe_where_nothing_can_be_installed_from_it(pin: str, safety: str) -> None:
@@ -204,6 +205,20 @@ def test_the_fix_of_an_index_is_safe_where_nothing_can_be_installed_from_it(pin:
     (finding,) = [finding for finding in findings if finding.code == "CU501"]
     assert finding.fix is not None
     assert finding.fix.safety.value == safety
+
+
+def test_an_index_older_than_the_tables_may_well_give_an_old_torch() -> None:
+    text = CU128.replace("cu128", "cu113") + "torch>=1.10\n"
+    (finding,) = check_text(text, "--target-version", "2.13", path="requirements.txt")
+    assert finding.fix is not None
+    assert finding.fix.safety.value == "unsafe"
+
+
+def test_no_fix_touches_a_line_that_is_to_be_left_alone() -> None:
+    text = f"# torchmigrate: ignore CU501 -- the mirror\n{CU128}torch==2.10.0\n"
+    (finding,) = check_text(text, "--target-version", "2.13", path="requirements.txt")
+    assert finding.code == "CU504"
+    assert finding.fix is None
 
 
 def test_what_is_installed_together_changes_together() -> None:

@@ -287,8 +287,11 @@ def _checked(rule: Rule, use: Use, context: Context) -> list[Finding]:
 
 
 def _constants(use: Use) -> tuple[tuple[str, object], ...]:
-    keywords = use.call.keywords if use.call is not None else []
-    return tuple((k.arg, k.value.value) for k in keywords if k.arg and isinstance(k.value, ast.Constant))
+    if use.call is None:
+        return ()
+    given = [(str(i), value) for i, value in enumerate(use.call.args)]
+    given += [(keyword.arg, keyword.value) for keyword in use.call.keywords if keyword.arg]
+    return tuple((name, value.value) for name, value in given if isinstance(value, ast.Constant))
 
 
 def _choose(findings: Iterable[Finding], wants: Callable[[Finding], bool]) -> list[Finding]:

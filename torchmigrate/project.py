@@ -24,7 +24,7 @@ class Mention:
     path: str
     line: int
     constants: tuple[tuple[str, object], ...] = ()
-    """The keyword arguments of a call that are literal numbers, strings, booleans or None."""
+    """The arguments of a call that are literal numbers, strings, booleans or None, by keyword or position ("0")."""
 
 
 class Project:

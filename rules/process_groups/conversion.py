@@ -82,6 +82,8 @@ class Conversion:
         return call is not None and callee in TAKERS and group_argument(call, callee) is read
 
     def _follow(self, operator: Operator, index: int) -> None:
+        if index >= len(operator.parameters):
+            raise Withheld(f"what `{operator.name}` takes cannot be told")
         if (operator, index) not in self.converted:
             self.converted.append((operator, index))
             self._waiting.append((operator, index))
@@ -166,7 +168,7 @@ class Conversion:
     def _resolved(self, call: ast.Call, text: str) -> None:
         """Takes a look-up away, and the whole assignment of its result where the parameter has that name now."""
         parent = self._parents[call]
-        target = parent.targets[0] if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
+        target = _sole_target(parent)
         if not (isinstance(target, ast.Name) and target.id == text):
             self._edit(call, text)
             return
@@ -214,7 +216,7 @@ class Conversion:
     ) -> None:
         """``ctx.group_name = group_name``."""
         parent = self._parents[read]
-        target = parent.targets[0] if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
+        target = _sole_target(parent)
         if isinstance(target, ast.Attribute) and is_context(target.value, setup):
             self._edit(read, text)
             self._kept(operator, target, name, new)
@@ -348,10 +350,11 @@ class Conversion:
         for read in named(function, own[index].arg) if index < len(own) else ():
             call = self._call_with(read)
             statement = self._parents[call] if call is not None else None
-            if call is not None and isinstance(statement, ast.Assign) and self._callee(call) in RESOLVE:
-                target = statement.targets[0]
-                if isinstance(target, ast.Name) and self._is_bound_once(function, target.id):
-                    yield target.id
+            target = _sole_target(statement)
+            if call is None or not isinstance(target, ast.Name) or self._callee(call) not in RESOLVE:
+                continue
+            if self._is_bound_once(function, target.id):
+                yield target.id
 
     def _is_bound_once(self, function: Function, name: str) -> bool:
         bound = [node for node in named(function, name) if not isinstance(node.ctx, ast.Load)]
@@ -382,3 +385,10 @@ class Conversion:
         while node not in self._scopes:
             node = self._parents[node]
         return self._scopes[node]
+
+
+def _sole_target(statement: ast.AST | None) -> ast.expr | None:
+    """What an assignment gives its value to, if that is one thing."""
+    if isinstance(statement, ast.AnnAssign):
+        return statement.target
+    return statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None

@@ -33,6 +33,7 @@ torch/distributed/device_mesh.py (`_register_distributed_opaque_types`, 2.12), t
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -106,7 +107,7 @@ def _elsewhere(operator: Operator, ctx: Context) -> Iterator[tuple[str, int]]:
     """The lines in other files that may name an operator, or the function that it is."""
     path = os.path.abspath(ctx.source.path)
     module = os.path.basename(module_path(path))
-    namespace, _, name = operator.name.partition("::")
+    namespace, _, name = map(re.escape, operator.name.partition("::"))
     function = getattr(operator.body, "name", name)
     imported = r"import\s+(?:\([^)]*|[^\n]*)(?<!\w)"
     yield from ctx.project.spelling(

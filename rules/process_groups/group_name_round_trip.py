@@ -50,6 +50,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     name = handed_over(given, use, ctx) if given is not None else None
     if use.call is None or not isinstance(name, GroupName) or name.doubt is not None:
         return  # a configuration that holds a name: there is no group at hand
+    parent = ctx.uses.flow.parents[use.call]
+    beside = ast.iter_child_nodes(parent) if isinstance(parent, (ast.Call, ast.Compare)) else ()
+    if any(isinstance(node, ast.expr) and ctx.text(node) == ctx.text(name.group) for node in beside):
+        return  # compared with the group itself: a test of the registry
     message = f"`{ctx.text(name.group)}` is looked up by its own name: use it as it is"
     yield ctx.finding(use, message, fix=lambda: _fix(use, ctx, name, given), span=ctx.source.span(use.call))
 

@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.names import leaf, string
 
@@ -119,7 +119,11 @@ def _kept(node: ast.expr, scope: Scope, ctx: Context) -> KeptName | None:
             return KeptName(f"the parameter `{node.id}`")
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS:
         own = _class_around(scope)
-        stores = [(v, s) for name, v, s in _stores(ctx) if name == node.attr and _class_around(s) is own]
+        stores = [
+            (store.value, store.scope)
+            for store in _stores(ctx)
+            if store.name == node.attr and _class_around(store.scope) is own
+        ]
         if stores and all(value is not None and _gives_name(value, place, ctx) for value, place in stores):
             return KeptName(f"`{ctx.text(node)}`")
     return None
@@ -132,19 +136,29 @@ def _gives_name(value: ast.expr, scope: Scope, ctx: Context) -> bool:
     )
 
 
-def _stores(ctx: Context) -> Iterator[tuple[str, ast.expr | None, Scope]]:
-    """Every attribute that the file gives a value or declares: its name, the value, and the scope."""
+class _Store(NamedTuple):
+    """An attribute that is given a value or declared."""
+
+    name: str
+    value: ast.expr | None
+    scope: Scope
+    holder: ast.expr | None
+    """The object that has the attribute; None for one of a class."""
+
+
+def _stores(ctx: Context) -> Iterator[_Store]:
+    """Every attribute that the file gives a value or declares."""
     for place in ctx.uses.scopes.places:
-        statement = place.statement
+        statement, scope = place.statement, place.scope
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             for target in targets:
                 if isinstance(target, ast.Attribute):
-                    yield target.attr, statement.value, place.scope
-                elif isinstance(target, ast.Name) and place.scope.is_class:
-                    yield target.id, statement.value, place.scope
-        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and place.scope.is_class:
-            yield statement.name, None, place.scope
+                    yield _Store(target.attr, statement.value, scope, target.value)
+                elif isinstance(target, ast.Name) and scope.is_class:
+                    yield _Store(target.id, statement.value, scope, None)
+        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and scope.is_class:
+            yield _Store(statement.name, None, scope, None)
 
 
 def _class_around(scope: Scope | None) -> Scope | None:
@@ -159,7 +173,8 @@ def _doubt(node: ast.expr, scope: Scope, ctx: Context) -> str | None:
         return _doubt(node.body, scope, ctx) or _doubt(node.orelse, scope, ctx)
     if _is_group(node, scope, ctx):
         return None
-    if any(name == "group_name" for name, _, _ in _stores(ctx)):
+    own = (store.holder for store in _stores(ctx) if store.name == "group_name")
+    if any(holder is None or leaf(holder) != "ctx" for holder in own):
         return "objects in this file have a `group_name` of their own"
     if isinstance(node, ast.Name) and _annotation(node, scope) is not None:
         return f"`{node.id}` is annotated as something else than a process group"

@@ -12,10 +12,10 @@ well as to TorchScript.
     return None
 
 Fix safety: safe where the call becomes an annotated assignment, which TorchScript reads as well, where the code
-states the type already, or where the project neither scripts nor traces anything. Unsafe for a plain value in a
-project that scripts: TorchScript may infer another type from the value alone (a bare `[]` is a list of tensors to
-it). An annotation is written for a variable that no other block binds, and for
-attributes in `__init__`.
+states the type already, or where the project neither scripts nor traces anything and, as
+`keep-torchscript-support = false` says, its users do not either. Unsafe for a plain value that may be scripted:
+TorchScript may infer another type from the value alone (a bare `[]` is a list of tensors to it). An annotation is
+written for a variable that no other block binds, and for attributes in `__init__`.
 
 Source: torch 2.0.1 to 2.15.0 wheels: torch/jit/__init__.py (`annotate`).
 """
@@ -62,7 +62,8 @@ def _fix(use: Use, ctx: Context) -> Fix | str:
         return "the call does not show its type and its value"
     plain = ctx.embedded(value, use.parents[-2])
     whole: ast.AST = call
-    text, title, safe = plain, "Use the plain value", not makes_torchscript(ctx)
+    scripted = ctx.options.keep_torchscript_support or makes_torchscript(ctx)
+    text, title, safe = plain, "Use the plain value", not scripted
     if getattr(statement, "value", None) is call:
         said = ctx.text(said_node) if (said_node := _said(use)) is not None else None
         safe |= said == ctx.text(given)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 
 from torchmigrate import calls
 from torchmigrate.flow import Escape
+from torchmigrate.names import string
 from torchmigrate.rule import Kind
 from torchmigrate.uses import Use
 
@@ -71,11 +73,24 @@ def _followed(rewriting: Rewriting, path: ast.expr) -> None:
             loaded(rewriting, use)
         elif use.place.scope is chain.scope and not (_is_literal(read) and _is_literal(path)):
             raise Withheld("this scope also loads a TorchScript file, which may be the one that is saved")
+    for mention in ctx.project.uses(*LOADING, kinds=(Kind.CALL,)):
+        if mention.path != ctx.source.path and _may_be(dict(mention.constants), path):
+            raise Withheld(
+                f"{mention.path}:{mention.line} loads a TorchScript file, which may be the one that is saved"
+            )
     for place, call in chain.saves:
         other = chain.path_of(place, call)
         if other is not None and other is not path and is_same(other, path, chain.use, chain):
             paths.append(other)
     rewriting.edits += [edit for edit in renamed(paths, ctx, chain.use) if edit not in rewriting.edits]
+
+
+def _may_be(given: dict[str, object], path: ast.expr) -> bool:
+    """Whether a load with these literal arguments, in another file, may read what is saved to ``path``."""
+    read, saved = given.get("0", given.get("f")), string(path)
+    if not isinstance(read, str) or saved is None:
+        return True
+    return os.path.basename(read) == os.path.basename(saved)
 
 
 def _is_literal(path: ast.expr | None) -> bool:

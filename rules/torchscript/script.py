@@ -76,6 +76,7 @@ _KEPT = (
     "a trace keeps the function's loops and branches only while it is scripted; "
     '`script-replacement = "eager"` makes it a plain function all the same'
 )
+_UNSEEN = "the project traces, which keeps loops and branches only of scripted functions, and this one is not in sight"
 _SCRIPT_FUNCTION_ONLY = frozenset(
     [
         "graph",
@@ -152,6 +153,9 @@ def _called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Contex
     found = binding_of(function, use.place.scope, ctx) if isinstance(function, ast.Name) else None
     if _is_kept(found, ctx):
         return _KEPT
+    in_sight = isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef)) or isinstance(function, ast.Lambda)
+    if kind == "function" and not in_sight and _may_be_traced(ctx):
+        return _UNSEEN
     target = use.place.statement
     name = target.targets[0] if isinstance(target, ast.Assign) and target.value is call else None
     if isinstance(name, ast.Name) and (attribute := _script_only(name.id, ctx)):
@@ -198,8 +202,11 @@ def _is_kept(function: ast.AST | None, ctx: Context) -> bool:
     """Whether the function has control flow, and may be called from a trace, which would freeze it."""
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
-    traced = is_traced(ctx) or (ctx.options.script_replacement != "eager" and traces(ctx))
-    return traced and controlflow.depends_on_values(function)
+    return _may_be_traced(ctx) and controlflow.depends_on_values(function)
+
+
+def _may_be_traced(ctx: Context) -> bool:
+    return is_traced(ctx) or (ctx.options.script_replacement != "eager" and traces(ctx))
 
 
 def _eager(ctx: Context) -> str | None:

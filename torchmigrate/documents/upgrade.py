@@ -14,8 +14,9 @@ from torchmigrate import wheels
 from torchmigrate.context import Options
 from torchmigrate.documents.reader import INDEX_URL
 from torchmigrate.documents.references import Reference, Role, Sort, Style, Unit
+from torchmigrate.documents.requirements import logical_lines
 from torchmigrate.documents.specifiers import Clause, applies, clauses, lowest, patches
-from torchmigrate.findings import Edit, Fix
+from torchmigrate.findings import Edit, Fix, Span
 from torchmigrate.probe import matrix
 from torchmigrate.probe.matrix import Build
 from torchmigrate.rule import Safety
@@ -132,8 +133,8 @@ def fix(reference: Reference, source: Source, options: Options) -> Fix | str:
     except _Refused as refused:
         return str(refused)
     if not plan.edits:
-        return "nothing in this file decides it"
-    if any(_is_ignored(source, edit) for edit in plan.edits):
+        return "nothing that is asked for here is older than the target"
+    if any(span.start <= edit.start < span.end for span in _ignored(source) for edit in plan.edits):
         return "a line that would have to change with it is marked to be left alone"
     safety = Safety.SAFE if plan.is_safe() else Safety.UNSAFE
     return Fix(tuple(dict.fromkeys(sorted(plan.edits))), safety, plan.title)
@@ -201,13 +202,14 @@ class _Plan:
         """Whether what is there cannot be installed at all, because the file itself asks for a torch without it."""
         torches = self.unit.of(Sort.REQUIREMENT, *TORCH)
         bounds = [lowest(torch) for torch in torches]
-        newest = [last for tag in self.tags if (last := wheels.last_with(tag))]
+        # A build that the tables do not know was given up before they begin.
+        newest = [wheels.last_with(tag) or wheels.COMPLETE_SINCE for tag in self.tags]
         return (
             self.pins == 0
             and bool(self.tags)
             and self.unit.role is Role.INSTALL
             and bool(bounds)
-            and all(bound is not None and bound > last for bound in bounds for last in newest or [(0, 0)])
+            and all(bound is not None and bound > last for bound in bounds for last in newest)
         )
 
     def _index(self, index: Reference) -> None:
@@ -339,6 +341,17 @@ def _renamed(unit: Unit, old: str, new: str) -> Iterator[Edit]:
                 yield edit
 
 
-def _is_ignored(source: Source, edit: Edit) -> bool:
-    line = source.whole_line(edit.start)
-    return b"torchmigrate: ignore" in source.text[line.start : line.end]
+def _ignored(source: Source) -> Iterator[Span]:
+    """The lines that a comment marks to be left alone, at their end or on the line before."""
+    if b"torchmigrate: ignore" not in source.text:
+        return
+    pending = False
+    for line in logical_lines(source.text.decode("latin-1")):
+        text = source.text[line.start : line.end]
+        marked = b"torchmigrate: ignore" in text
+        if text.lstrip().startswith(b"#"):
+            pending = pending or marked
+            continue
+        if marked or pending:
+            yield line
+        pending = False
