@@ -60,7 +60,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if trap is not None:
         yield ctx.finding(
             use,
-            f"two ranks wait for each other in the first of the operations at {trap.lines}, with every torch, unless "
+            f"ranks wait for each other in the first of the operations at {trap.lines}, with every torch, unless "
             "NCCL buffers the message; issue them as one `batch_isend_irecv`",
             severity=Severity.WARNING,
             fix=lambda: batch.fix(use, trap, ctx),

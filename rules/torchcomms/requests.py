@@ -7,7 +7,6 @@ import enum
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -15,7 +14,7 @@ from torchmigrate.names import leaf
 
 from .groups import INIT, argument, backends, c10d, is_nccl, may_be_nccl
 from .interpret import Interpreter
-from .schedule import Channels, Operation, Trace, Wait, is_closed, run
+from .schedule import Channels, Operation, Trace, is_closed, run
 from .syntax import Syntax
 from .values import SINGLE, NotARing, Raised, Unclear, World
 
@@ -72,8 +71,6 @@ class Requests:
         self._functions = dict(_functions(uses.source.tree))
         self._relevant = self._relevant_names()
         self._covered: set[ast.Call] = set()
-        self._posted: set[ast.Call] = set()
-        """The calls that do not wait."""
         self.traps: list[Trap] = []
         self.batches: set[ast.Call] = set()
         """The batches that complete on one communicator per group as well as on one per pair of ranks."""
@@ -91,7 +88,7 @@ class Requests:
     def at(self, call: ast.Call | None) -> Trap | None:
         """The trap of which ``call`` is the first `isend` or `irecv`; those of blocking calls alone have none."""
         for trap in self.traps:
-            posted = [node for node in trap.nodes if node in self._posted]
+            posted = [node for node in trap.nodes if leaf(node.func) in ("isend", "irecv")]
             if call is not None and call is min(posted, key=_position, default=None):
                 return trap
         return None
@@ -180,8 +177,6 @@ class Requests:
     def _judge(self, traces: Sequence[Trace]) -> None:
         operations = [step for trace in traces for step in trace if isinstance(step, Operation)]
         self._covered.update(operation.node for operation in operations)
-        waited = {step.operation for trace in traces for step in _at_once(trace)}
-        self._posted |= _singles(operation for operation in operations if operation not in waited)
         grouped, paired = run(traces, Channels.GROUP), run(traces, Channels.PAIR)
         both = (*grouped.deadlocks, *paired.deadlocks)
         self._stuck |= {operation.node for deadlock in both for operation in deadlock.queued}
@@ -202,13 +197,6 @@ class Requests:
         self.traps = [trap for trap in self.traps if not nodes & trap.nodes]
         if nodes:
             self.traps.append(Trap(trouble, frozenset(nodes)))
-
-
-def _at_once(trace: Trace) -> Iterator[Wait]:
-    """The waits that follow their operation immediately, as those of blocking calls do."""
-    for before, step in pairwise(trace):
-        if isinstance(step, Wait) and step.operation is before:
-            yield step
 
 
 def _position(node: ast.AST) -> tuple[int, int]:

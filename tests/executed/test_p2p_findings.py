@@ -31,7 +31,7 @@ UNFIXED = {
     "receive_across_collective": "in ways that a single batch cannot replace",
     "scatter_by_sends": "would not meet single operations",
 }
-CODES = {
+CODES: dict[tuple[str, ...], set[str]] = {
     ("completes", "completes"): set(),
     ("serialised", "completes"): {"TC405"},
     ("hangs", "completes"): {"TC404"},
