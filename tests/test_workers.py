@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -49,7 +50,11 @@ def _divider() -> Callable[[int], float]:
     return lambda number: 1 / number
 
 
-def test_many_processes_say_what_one_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_many_processes_say_what_one_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    monkeypatch.setattr(workers, "start_method", lambda: method)
     (tmp_path / "compat.py").write_text("import torch\nscript = torch.jit.script\n")
     for number in range(runner.WORTHWHILE):
         (tmp_path / f"m{number:03}.py").write_text(

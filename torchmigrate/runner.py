@@ -130,7 +130,7 @@ class Run:
         }
         options = _options(settings, min_version)
         self.engine = Engine(self._rules.values(), options, self._selects, self._covers)
-        self.project = Project(self.files, lambda path: _read(self.files[path]))
+        self.project = Project(self.files, partial(_read_of, self.files))
         self.scans: dict[str, Scan] = {}
         self._garbage = Paused()
         self._opened: dict[str, set[str]] = {}
@@ -350,6 +350,10 @@ def _looker(
 def _died(file: Input) -> Scan:
     message = "the process that looked at it died; it is not checked"
     return Scan(FileResult(file.path, errors=(FileError(file.path, message),)))
+
+
+def _read_of(files: Mapping[str, Input], path: str) -> bytes:
+    return _read(files[path])
 
 
 def _unreadable(file: Input, error: OSError) -> Scan:
