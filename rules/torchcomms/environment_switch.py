@@ -15,6 +15,7 @@ Source: torch 2.15.0 wheel: torch/distributed/distributed_c10d.py (`TORCH_DIST_N
 TORCH_NCCL_NAN_CHECK itself"), torch/include/torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp.
 """
 
+# torchmigrate: ignore-file TC408 -- the table that names the switches
 from __future__ import annotations
 
 from collections.abc import Iterator
