@@ -1,8 +1,13 @@
-"""Options of the test run."""
+"""Options of the test run, and a cache for each test alone."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 import pytest
+
+_NUMBERS = itertools.count()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -13,3 +18,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def accept(request: pytest.FixtureRequest) -> bool:
     """Whether to rewrite the expected results."""
     return bool(request.config.getoption("--accept"))
+
+
+@pytest.fixture(autouse=True)
+def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The folder in which the runs of a test keep their results: not the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = str(tmp_path_factory.getbasetemp() / f"cache-{next(_NUMBERS)}")
+        patch.setenv("TORCHMIGRATE_CACHE_DIR", folder)
+        yield folder

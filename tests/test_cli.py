@@ -18,10 +18,14 @@ import pytest
 
 import torchmigrate
 from torchmigrate import cli
+from torchmigrate.cache import Cache
 from torchmigrate.config import Settings
-from torchmigrate.files import SUFFIXES, Input
+from torchmigrate.files import Input
 from torchmigrate.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
+from torchmigrate.gate import Gate
+from torchmigrate.registry import check_selectors
 from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.screen import Screen
 
 SCRIPT = Rule(
     "TS101", doc="Old names are deprecated.\n\nWhy: `old` is.\n\nSource: https://example.org/", breaks=(2, 12)
@@ -76,8 +80,9 @@ def findings(path: str, data: bytes, settings: Settings) -> Iterator[Finding]:
             )
 
 
-def fake_wanted(settings: Settings) -> Callable[[str], bool]:
-    return lambda path: path.endswith(SUFFIXES)
+def fake_screen(settings: Settings, cache: Cache) -> Screen:
+    check_selectors(settings, RULES.values())
+    return Screen(Gate([]), modules=True, documents=False)
 
 
 def fake_check(
@@ -85,6 +90,7 @@ def fake_check(
     settings: Settings,
     *,
     min_version: tuple[int, int],
+    cache: Cache | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[FileResult]:
     for number, file in enumerate(files):
@@ -105,6 +111,7 @@ def fake_fix(
     *,
     min_version: tuple[int, int],
     choose: Callable[[Finding], bool] | None = None,
+    cache: Cache | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[FixResult]:
     for result, file in zip(fake_check(files, settings, min_version=min_version), files, strict=True):
@@ -142,7 +149,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Cap
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".git").mkdir()
     for name, members in (
-        ("runner", {"check": fake_check, "fix": fake_fix, "wanted": fake_wanted}),
+        ("runner", {"check": fake_check, "fix": fake_fix, "screen": fake_screen}),
         ("registry", {"rules": lambda: RULES}),
         ("write", {"write_atomic": fake_write, "Changed": Changed}),
     ):

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from tests.support import check_text, fix_text, fixed, settings_of
 from torchmigrate import runner, versions, wheels
+from torchmigrate.cache import Cache
 from torchmigrate.cli import cli
 from torchmigrate.config import toml_loads
 from torchmigrate.documents.document import Document
@@ -284,13 +285,13 @@ def test_select_cu_alone_parses_no_python(project: Path, monkeypatch: pytest.Mon
 
 def test_without_a_rule_for_them_project_files_are_not_looked_for(project: Path) -> None:
     settings, _ = settings_of(["--select", "TS"])
-    wanted = runner.wanted(settings)
-    assert wanted("train.py")
-    assert not wanted("requirements.txt")
+    screen = runner.screen(settings, Cache(None))
+    assert screen.wants("train.py")
+    assert not screen.wants("requirements.txt")
     settings, _ = settings_of(["--select", "CU"])
-    wanted = runner.wanted(settings)
-    assert not wanted("train.py")
-    assert wanted("requirements.txt")
+    screen = runner.screen(settings, Cache(None))
+    assert not screen.wants("train.py")
+    assert screen.wants("requirements.txt")
 
 
 @pytest.mark.parametrize("seed", range(6))

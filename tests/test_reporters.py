@@ -69,7 +69,9 @@ RESULTS = [FileResult("pkg/a.py", (FINDING, INFO)), FileResult("pkg/b.py", error
 
 
 def report(results: list[FileResult], *, color: bool = False, quiet: bool = False, **settings: Any) -> Report:
-    made = Report(Settings(**settings), Minimum((2, 4), "pyproject.toml:5"), RULES, color=color, quiet=quiet)
+    made = Report(
+        Settings(**settings), Minimum((2, 4), "pyproject.toml:5"), lambda: RULES, color=color, quiet=quiet
+    )
     made.files, made.seconds = 7, 1.234
     for result in results:
         made.add(result)

@@ -80,10 +80,10 @@ def test_a_file_whose_process_dies_is_reported(tmp_path: Path, monkeypatch: pyte
         (tmp_path / f"m{number:03}.py").write_text("import torch\nx: torch.jit.Final = 1\n")
     look = runner.Run.look
 
-    def deadly(self: runner.Run, path: str, file: Input) -> object:
+    def deadly(self: runner.Run, path: str, file: Input, *, first: bool) -> object:
         if path.endswith("m123.py"):
             os.kill(os.getpid(), signal.SIGKILL)
-        return look(self, path, file)
+        return look(self, path, file, first=first)
 
     monkeypatch.setattr(runner.Run, "look", deadly)
     monkeypatch.setattr(

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from torchmigrate import __version__, files, options, output
+from torchmigrate import __version__, cache, files, options, output
+from torchmigrate.config import ConfigError
 from torchmigrate.findings import FileError, FileResult, Finding
 from torchmigrate.reporters import Report, count
 from torchmigrate.terminal import Progress, wants_color
@@ -53,8 +54,18 @@ def cli() -> None:
     """Find what a PyTorch upgrade breaks in a project, and mend what can be proved."""
 
 
+cache_folder = click.option(
+    "--cache-dir",
+    metavar="DIR",
+    envvar="TORCHMIGRATE_CACHE_DIR",
+    default=cache.default_folder,
+    help="Where results are kept for later runs.  [default: the user's cache folder]",
+)
+
+
 def common(command: Command) -> Command:
     """Decorator: the parameters of `Run`, which `check` and `fix` share."""
+    command = cache_folder(command)
     for decorate in (
         click.option("-v", "--verbose", is_flag=True, help="Say which settings and files are used."),
         click.option("-q", "--quiet", is_flag=True, help="Print findings and errors only."),
@@ -66,6 +77,7 @@ def common(command: Command) -> Command:
         ),
         click.option("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings."),
         click.option("--statistics", is_flag=True, help="Print the number of findings of each rule instead."),
+        click.option("--no-cache", is_flag=True, help="Neither use nor keep results of earlier runs."),
         click.option("-o", "--output-file", metavar="FILE", help="Write the report to a file."),
         click.option("--stdin-filename", metavar="PATH", help="The name of the file that comes as `-`."),
         options.of_settings,
@@ -86,8 +98,11 @@ def check(with_probe: bool, **given: Any) -> int:
     settings, minimum = run.report.settings, run.report.minimum
     with Progress(sys.stderr, wanted=not run.quiet) as progress:
         run.collect(
-            runner.check(run.inputs, settings, min_version=minimum.version, progress=progress),
+            runner.check(
+                run.inputs, settings, min_version=minimum.version, cache=run.cache, progress=progress
+            )
         )
+    run.cache.close()
     if with_probe:
         from torchmigrate.probe import command
 
@@ -118,12 +133,14 @@ def fix(apply: bool, interactive: bool, **given: Any) -> int:
             settings,
             min_version=minimum.version,
             choose=Chooser(run.report) if interactive else None,
+            cache=run.cache,
             progress=progress,
         ):
             run.collect([fixed.result])
             if run.deliver(fixed, apply):
                 changed += 1
                 run.report.fixed += len(fixed.applied)
+    run.cache.close()
     if apply:
         run.write_report(to_stderr="-" in given["paths"])
         return run.status(failed=run.fails())
@@ -141,6 +158,18 @@ def rules(style: str) -> int:
 
     text = catalogue.as_json(registry.rules()) if style == "json" else catalogue.as_table(registry.rules())
     output.print_text(text)
+    return 0
+
+
+@cli.command()
+@cache_folder
+def clean(cache_dir: str) -> int:
+    """Remove what earlier runs have kept."""
+    try:
+        removed = cache.clean(cache_dir)
+    except OSError as error:
+        raise options.Failure(f"{cache_dir} cannot be removed: {error.strerror}") from None
+    output.print_text(f"Removed {cache_dir}.\n" if removed else f"Nothing is kept in {cache_dir}.\n")
     return 0
 
 
@@ -173,6 +202,8 @@ class Run:
         color: str,
         quiet: bool,
         verbose: bool,
+        no_cache: bool,
+        cache_dir: str,
         **given: Any,
     ) -> None:
         from torchmigrate import registry, runner
@@ -185,14 +216,17 @@ class Run:
         paths = paths or (os.curdir,)
         loaded = options.load(given, paths, stdin_filename)
         settings = loaded.settings
-        known = registry.rules()
-        options.check_selectors(settings, known.values())
+        self.cache = cache.Cache(None if no_cache else cache_dir)
+        try:
+            screen = runner.screen(settings, self.cache)
+        except ConfigError as error:
+            raise options.Failure(str(error)) from None
         self._format = "statistics" if statistics else settings.output_format
         colored = not output_file and wants_color(color, sys.stdout)
-        self.report = Report(settings, loaded.minimum, known, color=colored, quiet=quiet)
+        self.report = Report(settings, loaded.minimum, registry.rules, color=colored, quiet=quiet)
         found = files.find(
             paths,
-            wanted=runner.wanted(settings),
+            wanted=screen.wants,
             exclude=settings.excluded,
             force_exclude=settings.force_exclude,
             read_stdin=sys.stdin.buffer.read,

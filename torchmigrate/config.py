@@ -128,6 +128,12 @@ def setting(kind: Kind[T], default: T, help: str, *, metavar: str = "", option: 
     return declared
 
 
+_PRESENTATION = frozenset(
+    ["exclude", "extend_exclude", "fail_on", "force_exclude", "jobs", "output_format", "show"]
+)
+"""The settings that decide which files are looked at, how, and what is said of the findings, but not which there are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that decides what a run does. Picklable; keys in TOML are the field names with hyphens."""
@@ -192,6 +198,17 @@ class Settings:
     gpu_architectures: tuple[str, ...] = setting(
         ARCHITECTURES, (), "Compute capabilities that the project's machines have.", metavar="ARCHS"
     )
+
+    def decisive(self) -> bytes:
+        """Every value that findings can depend on, in one text."""
+        values = [(one.name, getattr(self, one.name)) for one in fields() if one.name not in _PRESENTATION]
+        return repr(values).encode("utf-8", "surrogateescape")
+
+    @property
+    def selectors(self) -> tuple[str, ...]:
+        """Every code, prefix and family that is named to select or to ignore, in order."""
+        in_files = [code for _, codes in self.per_file_ignores for code in codes]
+        return tuple(sorted({*self.select, *self.ignore, *self.extend_select, *in_files}))
 
     @property
     def excluded(self) -> tuple[str, ...]:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from torchmigrate import edits, imports
 from torchmigrate.context import Context, Options
 from torchmigrate.documents.check import References
-from torchmigrate.documents.kinds import kind_of
+from torchmigrate.documents.kinds import is_document
 from torchmigrate.edits import VerifyError
 from torchmigrate.findings import Edit, FileError, FileResult, Finding, Span
-from torchmigrate.names import Links
+from torchmigrate.links import Links
 from torchmigrate.project import Mention, Project
 from torchmigrate.rule import Rule, Safety
 from torchmigrate.source import Source, SourceError
@@ -23,6 +23,7 @@ from torchmigrate.uses import Use, Uses
 from torchmigrate.watch import Watch
 
 if TYPE_CHECKING:
+    from torchmigrate.gate import Gate
     from torchmigrate.rule import Note
 
 MAX_ROUNDS = 10
@@ -57,7 +58,8 @@ class Fixed:
 class Engine:
     """Applies rules to files.
 
-    ``selects`` says whether findings with a code are wanted in a file, ``covers`` whether all are that begin so.
+    ``selects`` says whether findings with a code are wanted in a file, ``covers`` whether all are that begin so;
+    ``gate`` is the one for the symbols of the rules, where there is one already.
     """
 
     def __init__(
@@ -66,29 +68,22 @@ class Engine:
         options: Options,
         selects: Callable[[str, str], bool] = lambda code, path: True,
         covers: Callable[[str, str], bool] = lambda codes, path: True,
+        gate: Gate | None = None,
     ) -> None:
         self.options = options
         self._covers = covers
         self._selects = selects
         self._by_symbol: dict[str, list[Rule]] = {}
         self._noting: dict[str, dict[Note, Rule]] = {}
-        wanted: set[str] = set()
         rules = list(rules)
         self.references = References(rules, options, selects)
         for rule in rules:
-            wanted.update(rule.symbols, rule.asks)
             for symbol in rule.symbols:
                 self._by_symbol.setdefault(symbol, []).append(rule)
             for symbol in rule.asks if rule.note_function is not None else ():
                 self._noting.setdefault(symbol, {})[rule.note_function] = rule  # type: ignore[index]
-        self.watch = Watch(wanted)
+        self.watch = Watch({s for rule in rules for s in (*rule.symbols, *rule.asks)}, gate)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
-
-    def concerns(self, path: str, data: bytes) -> bool:
-        """Gate 1: whether a file with this content has to be looked at."""
-        if self.references.concerns(path, data):
-            return True
-        return not is_document(path) and (self.watch.gate.passes(data) or _MARK in data)
 
     def scan(self, path: str, data: bytes, project: Project, links: Links | None = None) -> Scan:
         """Checks one file that passed gate 1. Never raises for what the file holds."""
@@ -265,11 +260,6 @@ class Engine:
             found = suppress.suppressions(source, getattr(source, "comments_and_statements", None))
             findings, number = found.apply(findings, lambda codes: self._covers(codes, source.path))
         return FileResult(source.path, tuple(_located(f, source) for f in findings), suppressed=number)
-
-
-def is_document(path: str) -> bool:
-    """Whether the file is a project file and no Python module (``setup.py`` is both)."""
-    return kind_of(path) not in (None, "python")
 
 
 def _located(finding: Finding, source: Source) -> Finding:

@@ -7,20 +7,19 @@ Offsets are UTF-8 byte offsets into the checked text (for a notebook: into its j
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from torchmigrate.rule import Safety, Severity
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):
     """A half-open range ``[start, end)`` of UTF-8 byte offsets."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Edit:
+class Edit(NamedTuple):
     """Replaces the bytes ``[start, end)`` by ``text``; an insertion has ``start == end``."""
 
     start: int
@@ -40,8 +39,7 @@ class Fix:
     """Where each edit lies for a reader, in the order of ``edits``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(NamedTuple):
     """Where a span lies for a reader; ``cell`` is the 1-based notebook cell that lines count from."""
 
     line: int

@@ -11,9 +11,10 @@ may mean each of them, and is not certain.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchmigrate.links import Links
 from torchmigrate.scopes import Binding, BindingKind, Scope, Scopes
 from torchmigrate.watch import Watch
 
@@ -23,22 +24,6 @@ class Resolved(NamedTuple):
 
     names: tuple[str, ...]
     certain: bool = True
-
-
-class Links:
-    """What names from other modules of the project stand for. This one knows of no other modules."""
-
-    def resolve(self, name: str) -> str | None:
-        """Torch's name for a qualified name of the project (``mypkg.compat.script``), or None."""
-        return None
-
-    def leads(self, name: str) -> bool:
-        """Whether a qualified name is a module of the project that exports something of torch's, or above one."""
-        return False
-
-    def exported(self, module: str) -> Iterable[str]:
-        """The names that ``from module import *`` brings and that stand for something of torch's."""
-        return ()
 
 
 _IMPORTERS = frozenset({"import_module", "importorskip", "__import__"})

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
 from torchmigrate import config, versions
 from torchmigrate.config import ConfigError, Kind, Layer, Settings
-from torchmigrate.rule import Severity
 from torchmigrate.versions import Minimum
-
-if TYPE_CHECKING:
-    from torchmigrate.rule import Rule
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -74,20 +70,6 @@ def describe(loaded: Loaded) -> str:
         origin = minimum.source if minimum.bounded else f"no lower bound in {minimum.source}"
     target = versions.render(loaded.settings.target_version)
     return f"torch {versions.render(minimum.version)} ({origin}) to {target}"
-
-
-def check_selectors(settings: Settings, rules: Iterable[Rule]) -> None:
-    """Raises Failure for a selector that fits no rule: a misspelt one would silently select nothing."""
-    known = ["ALL"]
-    for rule in rules:
-        known += [rule.code, rule.family]
-    severities = [severity.value for severity in Severity]
-    in_files = [code for _, codes in settings.per_file_ignores for code in codes]
-    selectors = {*settings.select, *settings.ignore, *settings.extend_select, *in_files}
-    for selector in sorted(selectors) + [shown for shown in settings.show if shown not in severities]:
-        upper = selector.upper()
-        if not any(name.upper() == upper or name.upper().startswith(upper) for name in known):
-            raise Failure(f"no rule fits `{selector}`{config.nearest(selector, sorted(set(known)))}")
 
 
 def _option(one: dataclasses.Field[Any]) -> Callable[[Command], Command]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from torchmigrate.names import Links
+from torchmigrate.links import Links
 from torchmigrate.rule import Kind
 from torchmigrate.symbols import join, segments
 
@@ -35,11 +35,15 @@ class Project:
         """For each file, its global names that stand for something of torch's, with torch's name for it."""
         self._mentions: dict[str, list[Mention]] = {}
         self._by_stem: dict[str, list[str]] = {}
-        self._paths = list(paths)
+        self._paths = dict.fromkeys(paths)
         self._read = read
         self._spelling: dict[tuple[tuple[Sought, ...], str], list[tuple[str, int]]] = {}
         for path in self._paths:
             self._by_stem.setdefault(os.path.basename(module_path(path)), []).append(path)
+
+    def __contains__(self, path: str) -> bool:
+        """Whether the file is one of those that are checked."""
+        return path in self._paths
 
     def export(self, path: str, names: Mapping[str, str]) -> bool:
         """Records what a file exports; True if that was not known."""

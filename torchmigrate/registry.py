@@ -10,11 +10,18 @@ import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from importlib.util import find_spec
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from torchmigrate.rule import Rule
+from torchmigrate import __version__
+from torchmigrate.cache import digest
+from torchmigrate.rule import Rule, Severity
+
+if TYPE_CHECKING:
+    from torchmigrate.config import Settings
 
 
 @cache
@@ -31,6 +38,50 @@ def rules() -> Mapping[str, Rule]:
             raise ValueError(f"{rule.code} is both {found[rule.code].name} and {rule.name}")
         found[rule.code] = rule
     return dict(sorted(found.items()))
+
+
+def selected(settings: Settings) -> Mapping[str, Rule]:
+    """The rules that ``settings`` select, by code."""
+    return {code: rule for code, rule in rules().items() if settings.selects(code, rule.family, rule.default)}
+
+
+def check_selectors(settings: Settings, rules: Iterable[Rule]) -> None:
+    """Raises ConfigError for a selector that fits no rule: a misspelt one would silently select nothing."""
+    from torchmigrate.config import ConfigError, nearest
+
+    known = ["ALL"]
+    for rule in rules:
+        known += [rule.code, rule.family]
+    severities = [severity.value for severity in Severity]
+    for selector in settings.selectors + tuple(shown for shown in settings.show if shown not in severities):
+        upper = selector.upper()
+        if not any(name.upper() == upper or name.upper().startswith(upper) for name in known):
+            raise ConfigError(f"no rule fits `{selector}`{nearest(selector, sorted(set(known)))}")
+
+
+@cache
+def fingerprint() -> bytes:
+    """Tells this tool, and the rules that other packages offer, from any other state of them.
+
+    Goes by the version, and by name, size and time of every source file: cheap, and right while rules are written.
+    """
+    lines = [__version__, sys.version, sys.platform]
+    for folder in _folders():
+        for top, folders, names in os.walk(folder):
+            folders[:] = sorted(set(folders) - {"__pycache__"})
+            for name in sorted(names):
+                path = os.path.join(top, name)
+                status = os.stat(path)
+                lines.append(f"{path}:{status.st_size}:{status.st_mtime_ns}")
+    return digest("\n".join(lines).encode("utf-8", "surrogateescape"))
+
+
+def _folders() -> Iterator[str]:
+    yield os.path.dirname(os.path.abspath(__file__))
+    rules_package = find_spec("torchmigrate.rules")
+    yield from (rules_package.submodule_search_locations or ()) if rules_package else ()
+    for package in _offered():
+        yield from package.__path__
 
 
 def _names(module: ModuleType) -> tuple[str, str]:

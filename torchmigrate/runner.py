@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate import registry
+from torchmigrate.cache import Cache, digest
 from torchmigrate.config import Settings
-from torchmigrate.context import Options
-from torchmigrate.documents.kinds import kind_of
-from torchmigrate.engine import Engine, Scan, is_document
-from torchmigrate.files import SUFFIXES, Input
+from torchmigrate.files import Input
 from torchmigrate.findings import FileError, FileResult, Finding
 from torchmigrate.garbage import Paused
-from torchmigrate.gate import spelled
-from torchmigrate.project import Imported, Project, module_path
+from torchmigrate.project import Imported, Project
 from torchmigrate.rule import Safety
-from torchmigrate.source import Source, SourceError
-from torchmigrate.uses import Uses
-from torchmigrate.versions import Version
+from torchmigrate.screen import Screen
+from torchmigrate.snapshot import Snapshot
+from torchmigrate.versions import Version, render
+
+if TYPE_CHECKING:
+    from torchmigrate.context import Options
+    from torchmigrate.engine import Engine, Scan
+    from torchmigrate.rule import Rule
 
 Progress = Callable[[int, int], None]
 
 WORTHWHILE = 400
 """Files from which on starting processes costs less than it saves; of files that rules look into, an eighth."""
+
+_DIED = "the process that looked at it died; it is not checked"
 
 MAX_PASSES = 10
 """Passes over a project after which fixing stops although it still changes."""
@@ -45,22 +49,26 @@ class FixResult:
     """What remains after fixing."""
 
 
-def wanted(settings: Settings) -> Callable[[str], bool]:
-    """Tells by a path whether a selected rule looks into such a file: a Python module, or a project file."""
-    selected = [r for r in registry.rules().values() if settings.selects(r.code, r.family, r.default)]
-    python = any(not rule.references for rule in selected)
-    documents = any(rule.references for rule in selected)
-    return lambda path: (python and path.endswith(SUFFIXES)) or (documents and kind_of(path) is not None)
-
-
 def check(
-    files: Sequence[Input], settings: Settings, *, min_version: Version, progress: Progress | None = None
+    files: Sequence[Input],
+    settings: Settings,
+    *,
+    min_version: Version,
+    cache: Cache | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[FileResult]:
-    """The findings of each file, in order."""
-    run = Run(files, settings, min_version)
+    """The findings of each file, in order; files of which there is nothing to say may be left out."""
+    run = Run(files, settings, min_version, cache)
+    snapshot = Snapshot(run.cache, run.context, files) if run.cache.keeps else None
+    kept = snapshot.load() if snapshot is not None else None
+    if kept is not None:
+        yield from kept
+        return
     run.scan(progress)
-    for path in run.files:
-        yield run.result(path)
+    results = [run.result(path) for path in run.files]
+    if snapshot is not None and not run.failed:
+        snapshot.store(results)
+    yield from results
 
 
 def fix(
@@ -69,6 +77,7 @@ def fix(
     *,
     min_version: Version,
     choose: Callable[[Finding], bool] | None = None,
+    cache: Cache | None = None,
     progress: Progress | None = None,
 ) -> Iterator[FixResult]:
     """Each file fixed, in order; nothing is written. ``choose`` is asked about every fix that may be applied.
@@ -79,7 +88,7 @@ def fix(
     choice = Choice(choose)
     results: dict[str, FixResult] = {}
     for _ in range(MAX_PASSES):
-        run = Run(files, settings, min_version)
+        run = Run(files, settings, min_version, cache)
         run.scan(progress)
         progress = None  # the passes to come are shorter, and not foreseen
         fresh = {path: run.fixed(path, choice) for path in run.files}
@@ -117,23 +126,72 @@ class Choice:
         return False
 
 
+def screen(settings: Settings, cache: Cache) -> Screen:
+    """Gate 1 for the rules that ``settings`` select. Raises ConfigError for a selector that fits no rule."""
+    selection = (
+        settings.select,
+        settings.ignore,
+        settings.extend_select,
+        settings.per_file_ignores,
+        settings.show,
+    )
+    key = digest(b"screen", registry.fingerprint(), repr(selection).encode("utf-8", "surrogateescape"))
+    kept: Screen | None = cache.get(key)
+    if kept is not None:  # the selectors fitted when it was made
+        return kept
+    registry.check_selectors(settings, registry.rules().values())
+    made = Screen.of(registry.selected(settings).values())
+    cache.put(key, made)
+    return made
+
+
+class Look(NamedTuple):
+    """What looking at a file gave: nothing, if gate 1 turned it away."""
+
+    scan: Scan | None
+    key: bytes | None = None
+    """Where to keep it, if it can be kept and is not yet."""
+    failed: bool = False
+    """Whether the file could not be looked at, which may go better the next time."""
+
+
 class Run:
     """One run over a set of files: what each gave, and the project that they make."""
 
-    def __init__(self, files: Sequence[Input], settings: Settings, min_version: Version) -> None:
+    def __init__(
+        self, files: Sequence[Input], settings: Settings, min_version: Version, cache: Cache | None = None
+    ) -> None:
         self.files = {os.path.abspath(file.path): file for file in files}
         self.settings = settings
-        self._rules = {
-            code: rule
-            for code, rule in registry.rules().items()
-            if settings.selects(code, rule.family, rule.default)
-        }
-        options = _options(settings, min_version)
-        self.engine = Engine(self._rules.values(), options, self._selects, self._covers)
+        self.minimum = min_version
+        self.cache = cache or Cache(None)
         self.project = Project(self.files, partial(_read_of, self.files))
         self.scans: dict[str, Scan] = {}
+        self.failed = False
+        """Whether a file could not be looked at, which may go better the next time."""
         self._garbage = Paused()
-        self._opened: dict[str, set[str]] = {}
+
+    @cached_property
+    def context(self) -> bytes:
+        """What the results depend on besides the files."""
+        return digest(registry.fingerprint(), render(self.minimum).encode(), self.settings.decisive())
+
+    @cached_property
+    def screen(self) -> Screen:
+        """Gate 1."""
+        return screen(self.settings, self.cache)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """Applies the rules."""
+        from torchmigrate.engine import Engine
+
+        options = _options(self.settings, self.minimum)
+        return Engine(self._rules.values(), options, self._selects, self._covers, self.screen.gate)
+
+    @cached_property
+    def _rules(self) -> Mapping[str, Rule]:
+        return registry.selected(self.settings)
 
     def _selects(self, code: str, path: str) -> bool:
         rule = self._rules.get(code)
@@ -151,6 +209,8 @@ class Run:
 
     def fixed(self, path: str, choose: Choice) -> FixResult:
         """The file with its fixes applied."""
+        from torchmigrate.source import SourceError
+
         result = self.result(path)
         if not any(self._applies(finding) for finding in result.findings):
             return FixResult(result.path, b"", b"", (), result)
@@ -188,138 +248,82 @@ class Run:
 
     def _scan_all(self, progress: Progress | None) -> None:
         found: dict[str, Scan] = {}
-        for done, (path, scan) in enumerate(self._looks(list(self.files), WORTHWHILE)):
+        for done, (path, look) in enumerate(self._looks(list(self.files), WORTHWHILE, first=True)):
             if progress is not None:
                 progress(done, len(self.files))
-            if scan is not None:
-                found[path] = scan
+            self.failed = self.failed or look.failed
+            if look.scan is not None:
+                found[path] = look.scan
+                if look.key is not None:
+                    self.cache.put(look.key, look.scan)
         self.scans = {path: found[path] for path in self.files if path in found}
-        self._link()
+        if self.scans:
+            self._link()
         for scan in self.scans.values():
             self.project.mention(scan.mentions)
         provisional = [path for path, scan in self.scans.items() if scan.provisional]
-        for path, scan in self._looks(provisional, WORTHWHILE // 8):
-            if scan is not None:
-                self.scans[path] = scan
+        for path, look in self._looks(provisional, WORTHWHILE // 8, first=False):
+            self.failed = self.failed or look.failed
+            if look.scan is not None:
+                self.scans[path] = look.scan
         if progress is not None:
             progress(len(self.files), len(self.files))
 
-    def _looks(self, paths: list[str], worthwhile: int) -> Iterator[tuple[str, Scan | None]]:
-        """What each file gives with what is known of the project; None for one that gate 1 turns away.
+    def _looks(self, paths: list[str], worthwhile: int, *, first: bool) -> Iterator[tuple[str, Look]]:
+        """What each file gives with what is known of the project; ``first``: while nothing is.
 
         In processes of their own if there are ``worthwhile`` files or more; then in no particular order.
         """
         if len(paths) < worthwhile or self.settings.jobs == 1:
             for path in paths:
-                yield path, self.look(path, self.files[path])
+                yield path, self.look(path, self.files[path], first=first)
             return
         from torchmigrate import workers
 
+        self.engine  # noqa: B018 - what it imports, processes that are forked need not
+        self.cache.release()  # a connection must not live on in two processes
         count = workers.processes(self.settings.jobs)
-        make = partial(_looker, self.settings, self.engine.options.minimum, self.project)
+        folder = self.cache.folder if first else None
+        make = partial(_looker, self.settings, self.minimum, self.project, folder)
         items = [(path, self.files[path]) for path in paths]
-        for (path, file), scan in workers.map_all(make, items, count):
-            yield path, _died(file) if isinstance(scan, workers.Died) else scan
+        for (path, file), look in workers.map_all(make, items, count):
+            yield path, _failed(file, _DIED) if isinstance(look, workers.Died) else look
 
-    def look(self, path: str, file: Input) -> Scan | None:
-        """What a file gives with what is known of the project; None if gate 1 turns it away."""
+    def look(self, path: str, file: Input, *, first: bool) -> Look:
+        """What a file gives with what is known of the project; ``first``: while nothing is, so that it can be kept."""
         try:
             data = _read(file)
         except OSError as error:
-            return _unreadable(file, error)
-        if not self.engine.concerns(file.path, data):
-            return None
+            return _failed(file, f"cannot be read: {error.strerror or error}")
+        if not self.screen.concerns(file.path, data):
+            return Look(None)
+        key = self._key(path, file, data) if first and self.cache.keeps else None
+        kept: Scan | None = self.cache.get(key) if key is not None else None
+        if kept is not None:
+            return Look(kept)
+        return Look(self._scan(path, file, data), key)
+
+    def _key(self, path: str, file: Input, data: bytes) -> bytes:
+        names = (name.encode("utf-8", "surrogateescape") for name in (path, file.path))
+        return digest(b"look", self.context, *names, data)
+
+    def _link(self) -> None:
+        from torchmigrate.linking import Linker
+
+        def scan(path: str, data: bytes) -> Scan:
+            return self._scan(path, self.files[path], data)
+
+        read = partial(_read_of, self.files)
+        Linker(list(self.files), read, scan, self.scans, self.project, self.engine.watch).link()
+
+    def _scan(self, path: str, file: Input, data: bytes) -> Scan:
         self._garbage.tick(len(data))
         return self.engine.scan(file.path, data, self.project, self.project.links(path))
 
-    def _scan(self, path: str, data: bytes) -> None:
-        self._garbage.tick(len(data))
-        links = self.project.links(path)
-        self.scans[path] = self.engine.scan(self.files[path].path, data, self.project, links)
-
-    def _rescan(self, path: str) -> None:
-        with contextlib.suppress(OSError):  # what was readable a moment ago keeps its first result
-            self._scan(path, _read(self.files[path]))
-
-    def _link(self) -> None:
-        """Follows what files export, until no file reaches anything new."""
-        scanned = list(self.scans)
-        while scanned:
-            fresh = {path: names for path in scanned if (names := self._export(path))}
-            waiting = self._open_unlinked(scanned)
-            reached = self._reached(fresh) if fresh else set()
-            scanned = sorted(waiting | reached)
-            for path in scanned:
-                self._rescan(path)
-
-    def _export(self, path: str) -> dict[str, str]:
-        """Publishes the names that hide a token; returns those that are new."""
-        names = {n: t for n, t in self.scans[path].exports.items() if self.engine.watch.hides_token(t)}
-        return names if self.project.export(path, names) else {}
-
-    def _reached(self, fresh: Mapping[str, Mapping[str, str]]) -> set[str]:
-        """The files that spell one of the exported names, and import from a module that exports it."""
-        exported = {name for names in fresh.values() for name in names}
-        imports = _imports({os.path.basename(module_path(path)) for path in fresh})
-        reached = set()
-        for path, file in self.files.items():
-            if is_document(path):
-                continue
-            with contextlib.suppress(OSError):
-                data = _read(file)
-                if any(True for _ in spelled(exported, data)) and imports.search(data):
-                    reached.add(path)
-        return reached
-
-    def _open_unlinked(self, scanned: Iterable[str]) -> set[str]:
-        """Finds what the modules export that unlinked names come from; returns the files that this concerns."""
-        concerned = set()
-        for path in scanned:
-            for name in self.scans[path].unlinked - self._opened.get(path, set()):
-                self._opened.setdefault(path, set()).add(name)
-                if self._open(path, name, depth=8):
-                    concerned.add(path)
-        return concerned
-
-    def _open(self, importer: str, name: str, depth: int) -> bool:
-        for path, attribute, _ in self.project.links(importer).places(name):
-            if attribute in self.project.exports.get(path, {}):
-                return True
-            if depth == 0 or path not in self.files:
-                continue
-            try:
-                source = Source.read(path, _read(self.files[path]))
-                uses = Uses(source, self.engine.watch, self.project.links(path))
-                for origin in uses.origins(attribute):
-                    if not origin.startswith("torch") and self._open(path, origin, depth - 1):
-                        uses = Uses(source, self.engine.watch, self.project.links(path))
-                exports = uses.exports
-            except (OSError, SourceError, RecursionError):
-                continue
-            target = exports.get(attribute) or _target(uses, attribute)
-            if target is not None and self.project.export(path, {attribute: target}):
-                return True
-        return False
-
-
-def _imports(modules: Iterable[str]) -> re.Pattern[bytes]:
-    """Matches an import that names one of the modules, or takes a name from a package around the file."""
-    one = b"|".join(re.escape(module).encode() for module in sorted(modules))
-    return re.compile(
-        rb"^[ \t]*(?:from\s+\.+\s*import\b|(?:from|import)\b(?:[^\n(]*\([^)]*|[^\n]*)(?<!\w)(?:"
-        + one
-        + rb")(?!\w))",
-        re.MULTILINE,
-    )
-
-
-def _target(uses: Uses, name: str) -> str | None:
-    """What a name stands for that a module has only through ``from … import *``."""
-    resolved = uses.names.resolve_name(name, uses.scopes.module)
-    return resolved.names[0] if resolved is not None and len(resolved.names) == 1 else None
-
 
 def _options(settings: Settings, minimum: Version) -> Options:
+    from torchmigrate.context import Options
+
     return Options(
         settings.target_version,
         minimum,
@@ -338,24 +342,20 @@ def _read(file: Input) -> bytes:
 
 
 def _looker(
-    settings: Settings, min_version: Version, project: Project
-) -> Callable[[tuple[str, Input]], Scan | None]:
-    """The work of a worker process: a run of its own, with what is known of the project."""
-    run = Run([], settings, min_version)
+    settings: Settings, min_version: Version, project: Project, folder: str | None
+) -> Callable[[tuple[str, Input]], Look]:
+    """The work of a worker process: a run of its own, with what is known of the project, or of the cache in a folder."""
+    run = Run([], settings, min_version, Cache(folder))
     run.project = project
     run._garbage.__enter__()
-    return lambda item: run.look(*item)
+    return lambda item: run.look(*item, first=folder is not None)
 
 
-def _died(file: Input) -> Scan:
-    message = "the process that looked at it died; it is not checked"
-    return Scan(FileResult(file.path, errors=(FileError(file.path, message),)))
+def _failed(file: Input, message: str) -> Look:
+    from torchmigrate.engine import Scan
+
+    return Look(Scan(FileResult(file.path, errors=(FileError(file.path, message),))), failed=True)
 
 
 def _read_of(files: Mapping[str, Input], path: str) -> bytes:
     return _read(files[path])
-
-
-def _unreadable(file: Input, error: OSError) -> Scan:
-    message = f"cannot be read: {error.strerror or error}"
-    return Scan(FileResult(file.path, errors=(FileError(file.path, message),)))

@@ -16,7 +16,8 @@ from functools import cached_property
 
 from torchmigrate.flow import Flow
 from torchmigrate.gate import spelled
-from torchmigrate.names import Links, Names, Resolved, leaf, literal_getattr, string
+from torchmigrate.links import Links
+from torchmigrate.names import Names, Resolved, leaf, literal_getattr, string
 from torchmigrate.rule import Kind
 from torchmigrate.scopes import Binding, BindingKind, Place, Scopes
 from torchmigrate.source import Source

@@ -15,14 +15,14 @@ class Watch:
     'torch._C._jit_*'
     """
 
-    def __init__(self, symbols: Iterable[str]) -> None:
+    def __init__(self, symbols: Iterable[str], gate: Gate | None = None) -> None:
         symbols = sorted(set(symbols))
         self.exact = frozenset(s for s in symbols if not s.endswith("*") and s[0] not in ".$")
         self.prefixes = tuple(sorted((s[:-1] for s in symbols if s.endswith("*")), key=len, reverse=True))
         self.methods = {s[1:]: s for s in symbols if s.startswith(".")}
         self.variables = {s[1:]: s for s in symbols if s.startswith("$")}
         """The environment variables, each with its symbol."""
-        self.gate = Gate(symbols)
+        self.gate = gate or Gate(symbols)
         self._matched: dict[str, str | None] = {}
         self.aliases: set[str] = set()
         """Qualified names that, bound to another name, hide the token of a symbol: the name is a token then."""

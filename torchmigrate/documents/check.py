@@ -9,7 +9,6 @@ from torchmigrate.documents import kinds
 from torchmigrate.findings import Finding
 from torchmigrate.project import Mention, Project
 from torchmigrate.rule import Kind, Rule
-from torchmigrate.versions import MAX_METADATA_BYTES
 
 if TYPE_CHECKING:
     from torchmigrate.context import Options
@@ -31,16 +30,6 @@ class References:
     def covers(self, path: str) -> bool:
         """Whether the file is a project file that a rule wants to see."""
         return bool(self._rules) and kinds.kind_of(path) is not None
-
-    def concerns(self, path: str, data: bytes) -> bool:
-        """Gate 1: whether a project file with this content has to be looked at.
-
-        One that is larger than anybody writes by hand is data that has the name of a project file.
-        """
-        written_by_hand = kinds.kind_of(path) != "lock"
-        if written_by_hand and len(data) > MAX_METADATA_BYTES:
-            return False
-        return self.covers(path) and kinds.concerns(data)
 
     def findings(self, source: Source, project: Project) -> tuple[list[Finding], bool, list[Mention]]:
         """The findings, whether a rule asked about the project, and what the file tells about it.

@@ -5,21 +5,21 @@ from __future__ import annotations
 import codecs
 import os
 import re
+from functools import cache
 
 _NAMES = (
     (r"(?:.*[-_.])?(?:requirements|constraints?)(?:[-_.].*)?\.(?:txt|in)|(?:requirements|constraints).*\.txt", "requirements"),
     (r"pyproject\.toml|pixi\.toml|uv\.toml|hatch\.toml|Pipfile", "toml"),
     (r"(?:uv|poetry|pdm)\.lock|pylock(?:\..+)?\.toml|Pipfile\.lock", "lock"),
     (r"setup\.cfg|tox\.ini", "ini"),
-    (r"setup\.py|noxfile\.py", "python"),
     (r".*\.ya?ml", "yaml"),
     (r".*\.(?:sh|bash|zsh|bat|ps1)|.*\.def", "shell"),
     (r"(?:GNU)?[Mm]akefile(?:\..*)?|.*\.mk|[Jj]ustfile", "make"),
     (r".*\.(?:md|markdown)", "markdown"),
     (r"(?!.*\.(?:dockerignore|py|json|txt)$)(?:(?:.*[-_.])?(?:Dockerfile|Containerfile)(?:[-_.].*)?|.*\.dockerfile|dockerfile)", "docker"),
 )  # fmt: skip
-_KINDS = tuple((re.compile(pattern), kind) for pattern, kind in _NAMES)
-_IN_REQUIREMENTS_FOLDER = re.compile(r"(?:requirements|constraints)")
+_SCRIPTS = ("setup.py", "noxfile.py")
+_FOLDERS = ("requirements", "constraints")
 
 _TOKENS = re.compile(rb"[Tt]orch|TORCH|nvidia/cuda")
 
@@ -30,13 +30,23 @@ def kind_of(path: str) -> str | None:
     A ``.txt`` or ``.in`` file in a folder called ``requirements`` is a requirements file whatever its name.
     """
     name = os.path.basename(path)
-    for pattern, kind in _KINDS:
-        if pattern.fullmatch(name):
-            return kind
-    folder = os.path.basename(os.path.dirname(path))
-    if name.endswith((".txt", ".in")) and _IN_REQUIREMENTS_FOLDER.fullmatch(folder):
-        return "requirements"
-    return None
+    if name.endswith((".py", ".pyi")):
+        return "python" if name in _SCRIPTS else None
+    found = _patterns().fullmatch(name)
+    if found is not None:
+        return found.lastgroup
+    in_folder = name.endswith((".txt", ".in")) and os.path.basename(os.path.dirname(path)) in _FOLDERS
+    return "requirements" if in_folder else None
+
+
+@cache
+def _patterns() -> re.Pattern[str]:
+    return re.compile("|".join(f"(?P<{kind}>{pattern})" for pattern, kind in _NAMES))
+
+
+def is_document(path: str) -> bool:
+    """Whether the file is a project file and no Python module (``setup.py`` is both)."""
+    return kind_of(path) not in (None, "python")
 
 
 def concerns(data: bytes) -> bool:

@@ -205,7 +205,7 @@ class Options:
         from torchmigrate.versions import Minimum
 
         minimum = Minimum(self.settings.min_version or versions.OLDEST)
-        report = reporters.Report(self.settings, minimum, registry.rules(), color=self._colored())
+        report = reporters.Report(self.settings, minimum, registry.rules, color=self._colored())
         result = FileResult("", findings=tuple(found))
         report.add(result)
         text = io.StringIO()

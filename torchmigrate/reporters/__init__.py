@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
@@ -24,7 +24,8 @@ class Report:
 
     settings: Settings
     minimum: Minimum
-    rules: Mapping[str, Rule]
+    rules: Callable[[], Mapping[str, Rule]]
+    """Gives all rules by code; called only when there is something to say of one, since loading them takes time."""
     color: bool = False
     """Whether to write ANSI colours."""
     quiet: bool = False
@@ -68,7 +69,7 @@ class Report:
 
     def source(self, code: str) -> str:
         """Where the facts of the rule ``code`` come from, as its documentation says; "" when it does not."""
-        rule = self.rules.get(code)
+        rule = self.rules().get(code)
         found = re.search(r"^Sources?:\s*(.+?)(?:\n\s*\n|\Z)", rule.doc, re.S | re.M) if rule else None
         return " ".join(found[1].split()) if found else ""
 

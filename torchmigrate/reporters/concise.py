@@ -94,7 +94,7 @@ def _folded(results: Sequence[FileResult], folded: Counter[str], report: Report)
     for finding in all_findings(results):
         severities.setdefault(finding.code, finding.severity)
     for code, number in sorted(folded.items()):
-        rule = report.rules.get(code)
+        rule = report.rules().get(code)
         severity = paint(report, severities[code].value, fg=COLORS[severities[code]])
         about = f" {rule.summary.rstrip('.')}:" if rule else ""
         yield f"{code} {severity}:{about} {number} in {count(files[code], 'file')} (--show {code} lists them)"

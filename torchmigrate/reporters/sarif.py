@@ -64,7 +64,7 @@ def document(results: Sequence[FileResult], report: Report) -> dict[str, Any]:
 
 
 def _rule(code: str, report: Report) -> dict[str, Any]:
-    rule = report.rules.get(code)
+    rule = report.rules().get(code)
     if rule is None:
         return {"id": code}
     return {

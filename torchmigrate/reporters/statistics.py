@@ -22,7 +22,7 @@ def write(results: Sequence[FileResult], report: Report, out: IO[str]) -> None:
     width = len(str(max(counts.values(), default=0)))
     for (code, severity), number in sorted(counts.items(), key=lambda item: (-item[1], item[0][0])):
         painted = paint(report, severity.value.ljust(7), fg=COLORS[severity])
-        about = report.rules[code].summary if code in report.rules else ""
+        about = report.rules()[code].summary if code in report.rules() else ""
         out.write(f"{number:>{width}} {code} {painted} {about}".rstrip() + "\n")
     if not report.quiet:
         out.write(summary(report) + "\n")

@@ -1,0 +1,207 @@
+"""What runs keep for later ones: a file of the user's own, in which results are found by what they were made from.
+
+A key is a digest of everything that a result depends on, so nothing ever has to be invalidated. Losing the file costs
+time only: whatever is wrong with it is thrown away, and several runs may use it at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import pickle
+import sqlite3
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any
+
+NAME = "results-1.sqlite"
+"""The number is that of the layout: another layout is another file."""
+
+KEPT_DAYS = 30
+"""How long an entry is kept after it was made."""
+
+_PICKLED = frozenset(
+    [
+        ("builtins", "complex"),
+        ("builtins", "Ellipsis"),
+        ("torchmigrate.engine", "Scan"),
+        ("torchmigrate.findings", "Edit"),
+        ("torchmigrate.findings", "FileError"),
+        ("torchmigrate.findings", "FileResult"),
+        ("torchmigrate.findings", "Finding"),
+        ("torchmigrate.findings", "Fix"),
+        ("torchmigrate.findings", "Location"),
+        ("torchmigrate.findings", "Span"),
+        ("torchmigrate.gate", "Gate"),
+        ("torchmigrate.project", "Mention"),
+        ("torchmigrate.rule", "Kind"),
+        ("torchmigrate.rule", "Safety"),
+        ("torchmigrate.rule", "Severity"),
+        ("torchmigrate.screen", "Screen"),
+    ]
+)
+"""All that an entry may hold besides what `pickle` knows by itself: reading one must never run foreign code."""
+
+_CHECKSUM = 16
+
+
+def default_folder() -> str:
+    """The folder for caches that the system gives the user, and in it ours.
+
+    The XDG base directory specification, Apple's file system programming guide and Windows' known folders name it.
+    """
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser(r"~\AppData\Local")
+    elif sys.platform == "darwin":
+        base = os.path.expanduser("~/Library/Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "torchmigrate")
+
+
+def digest(*parts: bytes) -> bytes:
+    """A key made of ``parts``: 16 bytes."""
+    made = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        made.update(len(part).to_bytes(8, "little"))
+        made.update(part)
+    return made.digest()
+
+
+class Cache:
+    """Values by key, below a folder; with None for a folder, one that keeps nothing.
+
+    Values are pickled; only those made of `_PICKLED` can be read. What is put is written when the cache is closed,
+    in one transaction. No method raises for what is wrong with the file.
+    """
+
+    def __init__(self, folder: str | None) -> None:
+        self.folder = folder
+        self._path = os.path.join(folder, NAME) if folder is not None else None
+        self._fresh: dict[bytes, bytes] = {}
+        self._opened: sqlite3.Connection | None = None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether there is any point in keeping something."""
+        return self._path is not None
+
+    def get(self, key: bytes) -> Any:
+        """The value of ``key``, or None."""
+        if key in self._fresh:
+            return _unpacked(self._fresh[key])
+        rows: list[tuple[bytes]] = []
+        with self._guarded():
+            connection = self._connection(create=False)
+            if connection is not None:
+                rows = connection.execute("SELECT value FROM entry WHERE key = ?", (key,)).fetchall()
+        return _unpacked(rows[0][0]) if rows else None
+
+    def put(self, key: bytes, value: object) -> None:
+        """Keeps ``value`` under ``key``."""
+        if self._path is not None:
+            self._fresh[key] = _packed(value)
+
+    def close(self) -> None:
+        """Writes what was put, and drops what is old."""
+        with self._guarded():
+            if self._fresh:
+                self._write(self._fresh.items())
+        self._fresh = {}
+        self.release()
+
+    def release(self) -> None:
+        """Gives up the connection, until it is needed again."""
+        if self._opened is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._opened.close()
+            self._opened = None
+
+    def __enter__(self) -> Cache:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _write(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
+        connection = self._connection(create=True)
+        if connection is None:
+            return
+        now = int(time.time())
+        with connection:
+            connection.execute("DELETE FROM entry WHERE stored < ?", (now - KEPT_DAYS * 24 * 3600,))
+            rows = [(key, now, value) for key, value in entries]
+            connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?)", rows)
+
+    def _connection(self, *, create: bool) -> sqlite3.Connection | None:
+        if self._opened is not None or self._path is None or not (create or os.path.exists(self._path)):
+            return self._opened
+        if create:
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        self._opened = sqlite3.connect(self._path, timeout=5.0)
+        self._opened.execute("PRAGMA synchronous = OFF")  # what a power cut spoils is thrown away
+        self._opened.execute(
+            "CREATE TABLE IF NOT EXISTS entry (key BLOB PRIMARY KEY, stored INTEGER NOT NULL, value BLOB NOT NULL)"
+        )
+        return self._opened
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Any:
+        try:
+            yield
+        except (sqlite3.OperationalError, OSError):  # locked for long, unwritable, disk full: work without
+            self._give_up()
+        except sqlite3.DatabaseError:
+            self._give_up(remove=True)
+
+    def _give_up(self, *, remove: bool = False) -> None:
+        self.release()
+        if remove and self._path is not None:
+            _remove(self._path)
+        self._path = None
+
+
+def clean(folder: str) -> bool:
+    """Removes the cache in ``folder``; returns whether there was one. Raises OSError if it cannot be removed."""
+    path = os.path.join(folder, NAME)
+    if not os.path.exists(path):
+        return False
+    os.unlink(path)
+    _remove(path)
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
+    return True
+
+
+def _remove(path: str) -> None:
+    for name in (path, f"{path}-journal"):
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+
+
+def _packed(value: object) -> bytes:
+    data = pickle.dumps(value, protocol=4)
+    return hashlib.blake2b(data, digest_size=_CHECKSUM).digest() + data
+
+
+def _unpacked(packed: object) -> Any:
+    """The value, or None where the bytes are not those that were written."""
+    if not isinstance(packed, bytes):
+        return None
+    checksum, data = packed[:_CHECKSUM], packed[_CHECKSUM:]
+    if hashlib.blake2b(data, digest_size=_CHECKSUM).digest() != checksum:
+        return None
+    try:
+        return _Unpickler(io.BytesIO(data)).load()
+    except Exception:  # made by another Python, or forged
+        return None
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _PICKLED:
+            raise pickle.UnpicklingError(f"{module}.{name} is not expected here")
+        return super().find_class(module, name)
