@@ -14,11 +14,14 @@ import pickle
 import sqlite3
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 NAME = "results-1.sqlite"
 """The number is that of the layout: another layout is another file."""
+
+PATIENCE = 5.0
+"""Seconds to wait for another run that is writing."""
 
 KEPT_DAYS = 30
 """How long an entry is kept after it was made."""
@@ -141,7 +144,7 @@ class Cache:
             return self._opened
         if create:
             os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-        self._opened = sqlite3.connect(self._path, timeout=5.0)
+        self._opened = sqlite3.connect(self._path, timeout=PATIENCE)
         self._opened.execute("PRAGMA synchronous = OFF")  # what a power cut spoils is thrown away
         self._opened.execute(
             "CREATE TABLE IF NOT EXISTS entry (key BLOB PRIMARY KEY, stored INTEGER NOT NULL, value BLOB NOT NULL)"
@@ -149,19 +152,15 @@ class Cache:
         return self._opened
 
     @contextlib.contextmanager
-    def _guarded(self) -> Any:
+    def _guarded(self) -> Iterator[None]:
+        """Goes on without the cache when anything is wrong with it, and removes it unless others are just using it."""
         try:
             yield
-        except (sqlite3.OperationalError, OSError):  # locked for long, unwritable, disk full: work without
-            self._give_up()
-        except sqlite3.DatabaseError:
-            self._give_up(remove=True)
-
-    def _give_up(self, *, remove: bool = False) -> None:
-        self.release()
-        if remove and self._path is not None:
-            _remove(self._path)
-        self._path = None
+        except Exception as error:  # of a damaged file, sqlite3 raises others than its own
+            self.release()
+            if self._path is not None and "locked" not in str(error):
+                _remove(self._path)
+            self._path = None
 
 
 def clean(folder: str) -> bool:

@@ -1,0 +1,315 @@
+"""What runs keep: results that are right whatever happened to the files or to the cache in between."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from torchmigrate import cache, registry, runner, snapshot
+from torchmigrate.cache import Cache
+from torchmigrate.engine import Engine, Scan
+from torchmigrate.files import Input
+from torchmigrate.findings import FileResult
+
+from .support import settings_of
+
+EXAMPLE = Path(__file__).parents[1] / "fixtures" / "example"
+HIT = "import torch\n\n\n@torch.jit.script\ndef f(x):\n    return x\n"
+
+Check = Callable[..., list[FileResult]]
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes every file one that was written a while ago."""
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 10**10)
+
+
+@pytest.fixture
+def check(cache_dir: str) -> Check:
+    """Checks some files with a cache that lasts for the test."""
+
+    def run(*files: Path, flags: tuple[str, ...] = (), folder: str | None = cache_dir) -> list[FileResult]:
+        settings, minimum = settings_of(flags)
+        with Cache(folder) as kept:
+            inputs = [Input(str(file)) for file in files]
+            results = runner.check(inputs, settings, min_version=minimum, cache=kept)
+            return [result for result in results if result != FileResult(result.path)]
+
+    return run
+
+
+@pytest.fixture
+def scanned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that rules look at, in order."""
+    names: list[str] = []
+    scan = Engine.scan
+
+    def counting(self: Engine, path: str, *rest: object) -> Scan:
+        names.append(os.path.basename(path))
+        return scan(self, path, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Engine, "scan", counting)
+    return names
+
+
+@pytest.fixture
+def hit(tmp_path: Path) -> Path:
+    """A file with a finding."""
+    path = tmp_path / "hit.py"
+    path.write_text(HIT)
+    return path
+
+
+def database(cache_dir: str) -> Path:
+    return Path(cache_dir, cache.NAME)
+
+
+class TestResults:
+    """A run with a cache says what one without says."""
+
+    def test_of_an_unchanged_project_are_the_same_and_cost_no_look(
+        self, check: Check, scanned: list[str], later: None
+    ) -> None:
+        files = sorted(path for path in EXAMPLE.rglob("*") if path.is_file())
+        expected = check(*files, folder=None)
+        assert expected
+        assert check(*files) == expected
+        scanned.clear()
+        assert check(*files) == expected
+        assert not scanned
+
+    def test_no_file_is_read_for_them(
+        self, check: Check, hit: Path, later: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        expected = check(hit)
+
+        def read(file: Input) -> bytes:
+            raise AssertionError(file.path)
+
+        monkeypatch.setattr(runner, "_read", read)
+        assert check(hit) == expected
+
+    def test_of_the_other_files_are_kept_when_one_changes(
+        self, check: Check, hit: Path, scanned: list[str], later: None
+    ) -> None:
+        other = hit.with_name("other.py")
+        other.write_text(HIT.replace("f(", "g("))
+        check(hit, other)
+        other.write_text(HIT.replace("f(", "h("))
+        expected = check(hit, other, folder=None)
+        scanned.clear()
+        assert check(hit, other) == expected
+        assert scanned.count("hit.py") < scanned.count("other.py")
+
+    def test_follow_a_change_that_keeps_size_and_time(self, check: Check, hit: Path, later: None) -> None:
+        before = hit.stat()
+        assert check(hit)
+        hit.write_text(HIT.replace("script", "scrypt"))
+        os.utime(hit, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert hit.stat().st_size == before.st_size
+        assert not check(hit)
+
+    def test_are_not_kept_by_time_for_a_file_that_was_just_written(self, check: Check, hit: Path) -> None:
+        """Within the resolution of its time stamps, a file can change without their changing."""
+        check(hit)
+        with Cache(str(hit.parent)) as kept:
+            shot = snapshot.Snapshot(kept, b"", [Input(str(hit))])
+            shot.store([FileResult(str(hit), suppressed=1)])
+            assert shot.load() is None
+
+    def test_follow_what_another_file_exports(self, check: Check, tmp_path: Path, later: None) -> None:
+        compat, user = tmp_path / "compat.py", tmp_path / "user.py"
+        compat.write_text("import torch\nscript = torch.jit.script\n")
+        user.write_text("from compat import script\n\n\n@script\ndef f(x):\n    return x\n")
+        assert [result.path for result in check(compat, user)] == [str(compat), str(user)]
+        compat.write_text("import torch\nscript = torch.compile\n")
+        assert not check(compat, user)
+
+    def test_depend_on_settings_and_on_the_minimum(self, check: Check, hit: Path, later: None) -> None:
+        assert check(hit)
+        assert not check(hit, flags=("--select", "SC"))
+        assert check(hit)[0].findings[0].fix is not None
+        assert check(hit, flags=("--script-replacement", "eager")) != check(hit)
+
+    def test_do_not_depend_on_how_they_are_shown(
+        self, check: Check, hit: Path, scanned: list[str], later: None
+    ) -> None:
+        check(hit)
+        scanned.clear()
+        check(hit, flags=("--output-format", "json", "--jobs", "1", "--fail-on", "info", "--show", "info"))
+        assert not scanned
+
+    def test_depend_on_the_state_of_the_tool(
+        self, check: Check, hit: Path, scanned: list[str], later: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        check(hit)
+        scanned.clear()
+        monkeypatch.setattr(registry, "fingerprint", lambda: b"another")
+        check(hit)
+        assert scanned
+
+    def test_of_what_could_not_be_read_are_not_kept(self, check: Check, hit: Path, later: None) -> None:
+        gone = hit.with_name("gone.py")
+        assert check(hit, gone)[-1].errors
+        gone.write_text("x = 1\n")
+        assert not check(hit, gone)[-1].errors
+
+    def test_of_processes_are_kept_too(self, tmp_path: Path, check: Check, scanned: list[str]) -> None:
+        files = [tmp_path / f"m{number:03}.py" for number in range(runner.WORTHWHILE)]
+        for number, file in enumerate(files):
+            file.write_text(HIT.replace("f(", f"f{number}("))
+        first = check(*files, flags=("--jobs", "2"))
+        assert len(first) == len(files)
+        scanned.clear()
+        assert check(*files, flags=("--jobs", "1", "--select", "TS")) != []
+        alone = len(scanned)
+        scanned.clear()
+        assert check(*files, flags=("--jobs", "1")) == first
+        assert len(scanned) <= alone - len(files)
+
+
+def test_the_fingerprint_is_that_of_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rule.py").write_text("x = 1\n")
+    monkeypatch.setattr(registry, "_folders", lambda: iter([str(tmp_path)]))
+    fingerprint = registry.fingerprint.__wrapped__
+    before = fingerprint()
+    assert fingerprint() == before
+    (tmp_path / "rule.py").write_text("x = 23\n")
+    assert fingerprint() != before
+
+
+class TestDamage:
+    """Whatever is wrong with the file costs time only."""
+
+    def test_at_any_place_changes_no_result(
+        self, check: Check, hit: Path, cache_dir: str, later: None
+    ) -> None:
+        expected = check(hit)
+        whole = database(cache_dir).read_bytes()
+        chance = random.Random(7)
+        for _ in range(60):
+            data = bytearray(whole)
+            for _ in range(chance.choice([1, 8, 600])):
+                data[chance.randrange(len(data))] ^= chance.randrange(1, 256)
+            database(cache_dir).write_bytes(data)
+            assert check(hit) == expected
+        database(cache_dir).write_bytes(whole[: len(whole) // 2])
+        assert check(hit) == expected
+
+    def test_beyond_reading_begins_a_new_file(
+        self, check: Check, hit: Path, cache_dir: str, scanned: list[str], later: None
+    ) -> None:
+        check(hit)
+        database(cache_dir).write_bytes(b"no database" * 1000)
+        check(hit)
+        check(hit)
+        scanned.clear()
+        check(hit)
+        assert not scanned
+
+    def test_that_is_meant_to_run_code_does_not(self, cache_dir: str, tmp_path: Path) -> None:
+        mark = tmp_path / "mark"
+
+        class Forged:
+            def __reduce__(self) -> tuple[object, ...]:
+                return (os.mkdir, (str(mark),))
+
+        with Cache(cache_dir) as kept:
+            kept.put(b"k", Forged())
+        assert Cache(cache_dir).get(b"k") is None
+        assert not mark.exists()
+        pickle.loads(pickle.dumps(Forged()))  # as it would have gone
+        assert mark.exists()
+
+    @pytest.mark.parametrize("way", ["a file", "a folder in its place"])
+    def test_to_the_folder(self, check: Check, hit: Path, tmp_path: Path, way: str) -> None:
+        folder = tmp_path / "there"
+        if way == "a file":
+            folder.write_text("")
+        else:
+            (folder / cache.NAME).mkdir(parents=True)
+        assert check(hit, folder=str(folder)) == check(hit, folder=None)
+
+
+def test_two_runs_may_write_at_once(cache_dir: str) -> None:
+    def run(number: int) -> None:
+        with Cache(cache_dir) as kept:
+            for key in range(50):
+                kept.put(b"%d %d" % (number, key), key)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(run, range(8)))
+    kept = Cache(cache_dir)
+    assert all(kept.get(b"%d %d" % (number, key)) == key for number in range(8) for key in range(50))
+
+
+def test_a_run_does_without_a_cache_that_another_one_holds(
+    check: Check, hit: Path, cache_dir: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = check(hit)
+    holding = sqlite3.connect(database(cache_dir), isolation_level=None)
+    holding.execute("BEGIN EXCLUSIVE")
+    monkeypatch.setattr(cache, "PATIENCE", 0.0)
+    assert check(hit) == expected
+    holding.execute("ROLLBACK")
+    holding.close()
+
+
+def test_what_is_old_goes(cache_dir: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Cache(cache_dir) as kept:
+        kept.put(b"old", 1)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + (cache.KEPT_DAYS + 1) * 24 * 3600)
+    with Cache(cache_dir) as kept:
+        assert kept.get(b"old") == 1
+        kept.put(b"new", 2)
+    kept = Cache(cache_dir)
+    assert (kept.get(b"old"), kept.get(b"new")) == (None, 2)
+
+
+class TestProgram:
+    """The options and the command."""
+
+    @pytest.fixture
+    def run(self, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+        """Runs Python in an empty folder."""
+
+        def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+            command = [sys.executable, *arguments]
+            return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+        return call
+
+    def test_a_run_in_which_nothing_hits_loads_no_rule(
+        self, run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+    ) -> None:
+        watched = "import sys; from torchmigrate.cli import main\ntry: main()\n"
+        watched += "finally: print([name for name in sys.modules if name.startswith('torchmigrate.rules.')])"
+        for number, loaded in ((1, True), (2, False)):
+            (tmp_path / "a.py").write_text(f"import torch\nx = torch.ones({number})\n")
+            done = run("-c", watched, "check", "a.py")
+            assert done.returncode == 0
+            assert ("torchmigrate.rules." in done.stdout) is loaded
+
+    def test_clean(
+        self, run: Callable[..., subprocess.CompletedProcess[str]], hit: Path, cache_dir: str
+    ) -> None:
+        assert run("-m", "torchmigrate", "check", "--no-cache", hit.name).returncode == 1
+        assert not os.path.exists(cache_dir)
+        assert "Nothing is kept" in run("-m", "torchmigrate", "clean").stdout
+        assert run("-m", "torchmigrate", "check", hit.name).returncode == 1
+        assert database(cache_dir).exists()
+        assert "Removed" in run("-m", "torchmigrate", "clean").stdout
+        assert not os.path.exists(cache_dir)
