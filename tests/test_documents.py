@@ -6,18 +6,22 @@ import ast
 import contextlib
 import json
 import random
+import re
 import time
 from pathlib import Path
 from typing import Any
 
+import hypothesis.strategies as st
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
 
 from tests.support import check_text, fix_text, fixed, settings_of
 from torchmigrate import runner, versions, wheels
 from torchmigrate.cache import Cache
 from torchmigrate.cli import cli
 from torchmigrate.config import toml_loads
+from torchmigrate.documents import kinds
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.kinds import concerns, kind_of
 from torchmigrate.documents.references import Reference, Sort
@@ -25,7 +29,7 @@ from torchmigrate.documents.toml import strings
 from torchmigrate.documents.values import expand
 from torchmigrate.documents.verify import verify
 from torchmigrate.edits import VerifyError, apply
-from torchmigrate.files import Input
+from torchmigrate.files import SUFFIXES, Input
 from torchmigrate.findings import Edit, Span
 from torchmigrate.source import SourceError
 
@@ -393,3 +397,51 @@ def test_the_time_to_read_a_line_grows_with_its_length_only(path: str, shape: st
     with contextlib.suppress(SourceError):
         assert Document.read(path, text).references is not None
     assert time.monotonic() - begin < 10
+
+
+NAMES = st.sampled_from(
+    [
+        "requirements",
+        "constraints",
+        "requirements-dev.txt",
+        "dev_requirements.in",
+        "pyproject.toml",
+        "Dockerfile",
+        "Dockerfile.gpu",
+        "a.dockerfile",
+        "Dockerfile.py",
+        "ci.yml",
+        "a.sh",
+        "Makefile",
+        "a.mk",
+        "README.md",
+        "setup.py",
+        "setup.cfg",
+        "tox.ini",
+        "uv.lock",
+        "pylock.x.toml",
+        "a.py",
+        "a.pyi",
+        "a.ipynb",
+        "notes.txt",
+        "cpu.txt",
+        "cu.in",
+        "gpu.def",
+        "constraint.txt",
+        "justfile",
+        ".py",
+        "x.txt.py",
+    ]
+)
+
+
+@given(st.lists(NAMES, min_size=1, max_size=4), st.text("a./-_", max_size=3))
+def test_hooks_are_given_the_files_that_a_run_over_the_folder_looks_at(names: list[str], prefix: str) -> None:
+    path = "/".join([*names[:-1], prefix + names[-1]])
+    wanted = path.endswith(SUFFIXES) or kind_of(path) is not None
+    assert bool(re.search(kinds.paths(), path)) is wanted
+
+
+def test_the_hooks_say_so() -> None:
+    hooks = (Path(__file__).parents[1] / ".pre-commit-hooks.yaml").read_text()
+    assert hooks.count("- id:") == hooks.count(f"  files: '{kinds.paths()}'\n")

@@ -90,6 +90,9 @@ def test_pre_commit_runs_both_hooks(tmp_path: Path) -> None:
         "import torch\n\nx = torch.jit.annotate(int, 1)\n\n\n@torch.jit.script\ndef f(y):\n    return y\n"
     )
     (tmp_path / "notes.txt").write_text("torch.jit.script\n")
+    (tmp_path / "requirements.txt").write_text(
+        "--index-url https://download.pytorch.org/whl/cu128\ntorch==2.15.0\n"
+    )
     assert run("git", "init", "--quiet").returncode == 0
     assert run("git", "add", ".").returncode == 0
     done = run(sys.executable, "-m", "pre_commit", "try-repo", str(ROOT), "--all-files", "--verbose")
@@ -97,6 +100,8 @@ def test_pre_commit_runs_both_hooks(tmp_path: Path) -> None:
     check, fix = done.stdout.split("torchmigrate check", 1)[1].split("torchmigrate fix", 1)
     assert "exit code: 1" in check
     assert "a.py:6:" in check
+    assert "requirements.txt:1:" in check
+    assert "notes.txt" not in check
     assert "files were modified by this hook" in fix
     assert "x = torch.jit.annotate" not in (tmp_path / "a.py").read_text()
     assert "@torch.jit.script" in (tmp_path / "a.py").read_text()

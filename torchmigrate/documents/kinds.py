@@ -39,6 +39,13 @@ def kind_of(path: str) -> str | None:
     return "requirements" if in_folder else None
 
 
+def paths() -> str:
+    """A regular expression for the paths of Python files and project files, as `.pre-commit-hooks.yaml` needs it."""
+    names = "|".join(pattern for pattern, _ in _NAMES).replace(".*", "[^/]*").replace(".+", "[^/]+")
+    folders = "|".join(_FOLDERS)
+    return rf"^(?:.*/)?(?:[^/]*\.(?:pyi?|ipynb)|{names}|(?:{folders})/[^/]*\.(?:txt|in))$"
+
+
 @cache
 def _patterns() -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<{kind}>{pattern})" for pattern, kind in _NAMES))
