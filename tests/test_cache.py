@@ -20,6 +20,7 @@ from torchmigrate.cache import Cache
 from torchmigrate.engine import Engine, Scan
 from torchmigrate.files import Input
 from torchmigrate.findings import FileResult
+from torchmigrate.packing import Results, pack
 
 from .support import settings_of
 
@@ -126,7 +127,7 @@ class TestResults:
         check(hit)
         with Cache(str(hit.parent)) as kept:
             shot = snapshot.Snapshot(kept, b"", [Input(str(hit))])
-            shot.store([FileResult(str(hit), suppressed=1)])
+            shot.store(Results([pack(FileResult(str(hit), suppressed=1))]))
             assert shot.load() is None
 
     def test_follow_what_another_file_exports(self, check: Check, tmp_path: Path, later: None) -> None:

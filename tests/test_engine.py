@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from pathlib import Path
 
+from tests.support import settings_of
+from torchmigrate import runner
 from torchmigrate.context import Context, Options
 from torchmigrate.engine import Engine, Fixed
+from torchmigrate.files import Input
 from torchmigrate.findings import Finding, Fix
 from torchmigrate.project import Project
 from torchmigrate.rule import Rule, Safety
-from torchmigrate.uses import Use
+from torchmigrate.uses import Use, Uses
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 removal = Rule(code="XX901", symbols=("torch.remove",), message="goes", safety=Safety.SAFE)
 loss = Rule(code="XX902", symbols=("torch.lose",), message="goes, with its comments", safety=Safety.SAFE)
@@ -69,7 +76,21 @@ def test_what_a_rule_notes_in_one_file_is_known_in_all() -> None:
     a = b"import torch\ntorch.jit.save(m, f, extra)\n"
     b = b"import torch\ntorch.jit.load(f)\n"
     assert not engine.scan("b.py", b, project).result.findings
-    project.mention(engine.scan("a.py", a, project).mentions)
+    project.mention(engine.scan("a.py", a, project).facts.mentions)
     assert [m.line for m in project.uses("saves with many arguments")] == [2]
     (finding,) = engine.scan("b.py", b, project).result.findings
     assert finding.message == "saved elsewhere"
+
+
+def test_nothing_of_a_file_outlives_its_scan() -> None:
+    """What rules work out about a file refers to its tree: kept anywhere else, it would never be freed."""
+    files = [Input(str(path)) for path in sorted(FIXTURES.rglob("case*.py"))]
+    settings, minimum = settings_of(["--jobs", "1"])
+    before = _alive()
+    assert any(result.findings for result in runner.check(files, settings, min_version=minimum))
+    assert _alive() == before
+
+
+def _alive() -> int:
+    gc.collect()
+    return sum(isinstance(one, Uses) for one in gc.get_objects())

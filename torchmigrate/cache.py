@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import os
-import pickle
 import sqlite3
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+from torchmigrate.packing import pack, unpack
 
 NAME = "results-1.sqlite"
 """The number is that of the layout: another layout is another file."""
@@ -26,29 +26,10 @@ PATIENCE = 5.0
 KEPT_DAYS = 30
 """How long an entry is kept after it was made."""
 
-_PICKLED = frozenset(
-    [
-        ("builtins", "complex"),
-        ("builtins", "Ellipsis"),
-        ("torchmigrate.engine", "Scan"),
-        ("torchmigrate.findings", "Edit"),
-        ("torchmigrate.findings", "FileError"),
-        ("torchmigrate.findings", "FileResult"),
-        ("torchmigrate.findings", "Finding"),
-        ("torchmigrate.findings", "Fix"),
-        ("torchmigrate.findings", "Location"),
-        ("torchmigrate.findings", "Span"),
-        ("torchmigrate.gate", "Gate"),
-        ("torchmigrate.project", "Mention"),
-        ("torchmigrate.rule", "Kind"),
-        ("torchmigrate.rule", "Safety"),
-        ("torchmigrate.rule", "Severity"),
-        ("torchmigrate.screen", "Screen"),
-    ]
-)
-"""All that an entry may hold besides what `pickle` knows by itself: reading one must never run foreign code."""
-
 _CHECKSUM = 16
+
+_PENDING = 8 << 20
+"""Bytes that may wait to be written."""
 
 
 def default_folder() -> str:
@@ -77,14 +58,15 @@ def digest(*parts: bytes) -> bytes:
 class Cache:
     """Values by key, below a folder; with None for a folder, one that keeps nothing.
 
-    Values are pickled; only those made of `_PICKLED` can be read. What is put is written when the cache is closed,
-    in one transaction. No method raises for what is wrong with the file.
+    Values are those that `torchmigrate.packing` can read. What is put is written a few megabytes at a time,
+    the last of it when the cache is closed. No method raises for what is wrong with the file.
     """
 
     def __init__(self, folder: str | None) -> None:
         self.folder = folder
         self._path = os.path.join(folder, NAME) if folder is not None else None
         self._fresh: dict[bytes, bytes] = {}
+        self._waiting = 0
         self._opened: sqlite3.Connection | None = None
 
     @property
@@ -105,15 +87,16 @@ class Cache:
 
     def put(self, key: bytes, value: object) -> None:
         """Keeps ``value`` under ``key``."""
-        if self._path is not None:
-            self._fresh[key] = _packed(value)
+        if self._path is None:
+            return
+        self._fresh[key] = _packed(value)
+        self._waiting += len(self._fresh[key])
+        if self._waiting > _PENDING:
+            self._flush()
 
     def close(self) -> None:
         """Writes what was put, and drops what is old."""
-        with self._guarded():
-            if self._fresh:
-                self._write(self._fresh.items())
-        self._fresh = {}
+        self._flush()
         self.release()
 
     def release(self) -> None:
@@ -128,6 +111,13 @@ class Cache:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _flush(self) -> None:
+        with self._guarded():
+            if self._fresh:
+                self._write(self._fresh.items())
+        self._fresh = {}
+        self._waiting = 0
 
     def _write(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
         connection = self._connection(create=True)
@@ -182,7 +172,7 @@ def _remove(path: str) -> None:
 
 
 def _packed(value: object) -> bytes:
-    data = pickle.dumps(value, protocol=4)
+    data = pack(value)
     return hashlib.blake2b(data, digest_size=_CHECKSUM).digest() + data
 
 
@@ -194,13 +184,6 @@ def _unpacked(packed: object) -> Any:
     if hashlib.blake2b(data, digest_size=_CHECKSUM).digest() != checksum:
         return None
     try:
-        return _Unpickler(io.BytesIO(data)).load()
+        return unpack(data)
     except Exception:  # made by another Python, or forged
         return None
-
-
-class _Unpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _PICKLED:
-            raise pickle.UnpicklingError(f"{module}.{name} is not expected here")
-        return super().find_class(module, name)

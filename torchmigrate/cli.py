@@ -19,6 +19,7 @@ import click
 from torchmigrate import __version__, cache, files, options, output
 from torchmigrate.config import ConfigError
 from torchmigrate.findings import FileError, FileResult, Finding
+from torchmigrate.packing import Results
 from torchmigrate.reporters import Report, count
 from torchmigrate.terminal import Progress, wants_color
 
@@ -209,7 +210,7 @@ class Run:
         from torchmigrate import registry, runner
 
         self.quiet = quiet
-        self.results: list[FileResult] = []
+        self.results = Results()
         self._begin = time.monotonic()
         self._exit_zero = exit_zero
         self._output_file = output_file
@@ -243,8 +244,7 @@ class Run:
         """Counts ``results`` in, and keeps those that have something to say."""
         for result in results:
             self.report.add(result)
-            if result.findings or result.errors:
-                self.results.append(result)
+            self.results.add(result)
 
     def deliver(self, fixed: FixResult, apply: bool) -> bool:
         """Writes or prints what ``fixed`` changes; returns whether it changes anything and could be written."""
@@ -284,17 +284,12 @@ class Run:
 
     def write_report(self, *, to_stderr: bool = False) -> None:
         """Prints the results in the format that is asked for."""
-        import io
-
         from torchmigrate import reporters
 
         self.report.seconds = time.monotonic() - self._begin
-        text = io.StringIO()
-        reporters.load(self._format).write(self.results, self.report, text)
-        if self._output_file:
-            output.replace_file(self._output_file, text.getvalue())
-        else:
-            output.print_text(text.getvalue(), to_stderr=to_stderr)
+        where = self._output_file
+        with output.replaced(where) if where else output.Printed(to_stderr=to_stderr) as out:
+            reporters.load(self._format).write(self.results, self.report, out)
 
     def write_outcome(self, changed: int) -> None:
         """Says, after a diff, which files failed and what would change."""

@@ -33,16 +33,23 @@ _MARK = b"torchmigrate:"
 
 
 @dataclass(slots=True)
-class Scan:
-    """What one file gave: its findings, and what it tells about the project."""
+class Facts:
+    """What one file tells about the project."""
 
-    result: FileResult
     exports: dict[str, str] = field(default_factory=dict)
     unlinked: frozenset[str] = frozenset()
     """Names from other modules that may be a symbol, once it is known what those modules export."""
     mentions: tuple[Mention, ...] = ()
     provisional: bool = False
     """Whether a rule asked about the project, so that the result holds for this project only."""
+
+
+@dataclass(slots=True)
+class Scan:
+    """What one file gave: its findings, and what it tells about the project."""
+
+    result: FileResult
+    facts: Facts = field(default_factory=Facts)
 
 
 @dataclass(slots=True)
@@ -96,11 +103,11 @@ class Engine:
         except RecursionError:
             return Scan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
         if uses is None:
-            return Scan(result, mentions=tuple(named), provisional=asked)
+            return Scan(result, Facts(mentions=tuple(named), provisional=asked))
         mentions = (*named, *self._mentions(path, source, uses, project))
-        scan = Scan(result, uses.exports, frozenset(uses.unlinked), mentions, asked)
-        uses.scopes.release()
-        return scan
+        facts = Facts(uses.exports, frozenset(uses.unlinked), mentions, asked)
+        uses.release()
+        return Scan(result, facts)
 
     def fix(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from types import TracebackType
 
-_EVERY = 64 << 20
+_EVERY = 16 << 20
 """Bytes of parsed text between two collections: what scopes and their names leave behind in cycles stays small."""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchmigrate.documents.kinds import is_document
-from torchmigrate.engine import Scan
+from torchmigrate.engine import Facts
 from torchmigrate.gate import spelled
 from torchmigrate.project import Project, module_path
 from torchmigrate.source import Source, SourceError
@@ -23,17 +23,17 @@ class Linker:
 
     paths: Sequence[str]
     read: Callable[[str], bytes]
-    scan: Callable[[str, bytes], Scan]
+    look: Callable[[str, bytes], Facts]
     """Looks at a file with what is known of the project by then."""
-    scans: dict[str, Scan]
-    """What each file gave, at first while nothing was known."""
+    facts: dict[str, Facts]
+    """What each file told, at first while nothing was known."""
     project: Project
     watch: Watch
     _opened: dict[str, set[str]] = field(default_factory=dict)
 
     def link(self) -> None:
         """Follows what files export, until no file reaches anything new."""
-        scanned = list(self.scans)
+        scanned = list(self.facts)
         while scanned:
             fresh = {path: names for path in scanned if (names := self._export(path))}
             waiting = self._open_unlinked(scanned)
@@ -44,11 +44,11 @@ class Linker:
 
     def _rescan(self, path: str) -> None:
         with contextlib.suppress(OSError):  # what was readable a moment ago keeps its first result
-            self.scans[path] = self.scan(path, self.read(path))
+            self.facts[path] = self.look(path, self.read(path))
 
     def _export(self, path: str) -> dict[str, str]:
         """Publishes the names that hide a token; returns those that are new."""
-        names = {n: t for n, t in self.scans[path].exports.items() if self.watch.hides_token(t)}
+        names = {n: t for n, t in self.facts[path].exports.items() if self.watch.hides_token(t)}
         return names if self.project.export(path, names) else {}
 
     def _reached(self, fresh: Mapping[str, Mapping[str, str]]) -> set[str]:
@@ -69,7 +69,7 @@ class Linker:
         """Finds what the modules export that unlinked names come from; returns the files that this concerns."""
         concerned = set()
         for path in scanned:
-            for name in self.scans[path].unlinked - self._opened.get(path, set()):
+            for name in self.facts[path].unlinked - self._opened.get(path, set()):
                 self._opened.setdefault(path, set()).add(name)
                 if self._open(path, name, depth=8):
                     concerned.add(path)

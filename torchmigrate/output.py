@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
+from collections.abc import Iterator
 from typing import IO
 
 
@@ -34,8 +36,33 @@ def print_diff(path: str, before: bytes, after: bytes, *, color: bool) -> None:
         print_bytes(changes)
 
 
-def replace_file(path: str, text: str) -> None:
-    """Makes ``text`` the content of the file at ``path``, which is never seen half-written.
+class Printed(io.StringIO):
+    """A stream for a long text to print, of which it never holds much; to be used as a context."""
+
+    _PIECE = 1 << 16
+
+    def __init__(self, *, to_stderr: bool = False) -> None:
+        super().__init__(newline="\n")
+        self._to_stderr = to_stderr
+
+    def write(self, text: str) -> int:
+        written = super().write(text)
+        if self.tell() >= self._PIECE:
+            self._hand_on()
+        return written
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        print_text(self.getvalue(), to_stderr=self._to_stderr)
+        self.seek(0)
+        self.truncate()
+
+
+@contextlib.contextmanager
+def replaced(path: str) -> Iterator[IO[str]]:
+    """A stream for the new content of the file at ``path``, which is never seen half-written.
 
     Raises `torchmigrate.options.Failure`.
     """
@@ -43,17 +70,19 @@ def replace_file(path: str, text: str) -> None:
 
     from torchmigrate.options import Failure
 
-    data = text.encode("utf-8", "backslashreplace")
+    def opened(file: str | int) -> IO[str]:
+        return open(file, "w", encoding="utf-8", errors="backslashreplace", newline="\n")
+
     try:
         if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device
-            with open(path, "wb") as stream:
-                stream.write(data)
+            with opened(path) as stream:
+                yield stream
             return
         target = os.path.realpath(path)
         handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".torchmigrate-")
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
+            with opened(handle) as stream:
+                yield stream
             os.chmod(temporary, _mode(target))
             os.replace(temporary, target)
         except BaseException:

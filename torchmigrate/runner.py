@@ -15,6 +15,7 @@ from torchmigrate.config import Settings
 from torchmigrate.files import Input
 from torchmigrate.findings import FileError, FileResult, Finding
 from torchmigrate.garbage import Paused
+from torchmigrate.packing import Results, pack, unpack
 from torchmigrate.project import Imported, Project
 from torchmigrate.rule import Safety
 from torchmigrate.screen import Screen
@@ -23,7 +24,7 @@ from torchmigrate.versions import Version, render
 
 if TYPE_CHECKING:
     from torchmigrate.context import Options
-    from torchmigrate.engine import Engine, Scan
+    from torchmigrate.engine import Engine, Facts, Scan
     from torchmigrate.rule import Rule
 
 Progress = Callable[[int, int], None]
@@ -65,10 +66,10 @@ def check(
         yield from kept
         return
     run.scan(progress)
-    results = [run.result(path) for path in run.files]
     if snapshot is not None and not run.failed:
-        snapshot.store(results)
-    yield from results
+        snapshot.store(Results(run.packed[path] for path in run.files if path in run.packed))
+    for path in run.files:
+        yield run.result(path)
 
 
 def fix(
@@ -166,7 +167,8 @@ class Run:
         self.minimum = min_version
         self.cache = cache or Cache(None)
         self.project = Project(self.files, partial(_read_of, self.files))
-        self.scans: dict[str, Scan] = {}
+        self.packed: dict[str, bytes] = {}
+        """What each file gave, if anything, for `torchmigrate.packing` to unpack."""
         self.failed = False
         """Whether a file could not be looked at, which may go better the next time."""
         self._garbage = Paused()
@@ -204,8 +206,15 @@ class Run:
 
     def result(self, path: str) -> FileResult:
         """What the file gave."""
-        scan = self.scans.get(path)
-        return scan.result if scan is not None else FileResult(self.files[path].path)
+        packed = self.packed.get(path)
+        result: FileResult = FileResult(self.files[path].path) if packed is None else unpack(packed)
+        return result
+
+    def _keep(self, path: str, result: FileResult) -> None:
+        if result.findings or result.errors or result.suppressed:
+            self.packed[path] = pack(result)
+        else:
+            self.packed.pop(path, None)
 
     def fixed(self, path: str, choose: Choice) -> FixResult:
         """The file with its fixes applied."""
@@ -247,25 +256,26 @@ class Run:
             self._scan_all(progress)
 
     def _scan_all(self, progress: Progress | None) -> None:
-        found: dict[str, Scan] = {}
+        facts: dict[str, Facts] = {}
         for done, (path, look) in enumerate(self._looks(list(self.files), WORTHWHILE, first=True)):
             if progress is not None:
                 progress(done, len(self.files))
             self.failed = self.failed or look.failed
             if look.scan is not None:
-                found[path] = look.scan
+                facts[path] = look.scan.facts
+                self._keep(path, look.scan.result)
                 if look.key is not None:
                     self.cache.put(look.key, look.scan)
-        self.scans = {path: found[path] for path in self.files if path in found}
-        if self.scans:
-            self._link()
-        for scan in self.scans.values():
-            self.project.mention(scan.mentions)
-        provisional = [path for path, scan in self.scans.items() if scan.provisional]
+        facts = {path: facts[path] for path in self.files if path in facts}
+        if facts:
+            self._link(facts)
+        for told in facts.values():
+            self.project.mention(told.mentions)
+        provisional = [path for path, told in facts.items() if told.provisional]
         for path, look in self._looks(provisional, WORTHWHILE // 8, first=False):
             self.failed = self.failed or look.failed
             if look.scan is not None:
-                self.scans[path] = look.scan
+                self._keep(path, look.scan.result)
         if progress is not None:
             progress(len(self.files), len(self.files))
 
@@ -307,14 +317,16 @@ class Run:
         names = (name.encode("utf-8", "surrogateescape") for name in (path, file.path))
         return digest(b"look", self.context, *names, data)
 
-    def _link(self) -> None:
+    def _link(self, facts: dict[str, Facts]) -> None:
         from torchmigrate.linking import Linker
 
-        def scan(path: str, data: bytes) -> Scan:
-            return self._scan(path, self.files[path], data)
+        def look(path: str, data: bytes) -> Facts:
+            scan = self._scan(path, self.files[path], data)
+            self._keep(path, scan.result)
+            return scan.facts
 
         read = partial(_read_of, self.files)
-        Linker(list(self.files), read, scan, self.scans, self.project, self.engine.watch).link()
+        Linker(list(self.files), read, look, facts, self.project, self.engine.watch).link()
 
     def _scan(self, path: str, file: Input, data: bytes) -> Scan:
         self._garbage.tick(len(data))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from torchmigrate.cache import Cache, digest
 from torchmigrate.files import Input
-from torchmigrate.findings import FileResult
+from torchmigrate.packing import Results
 
 _SETTLED = 2_000_000_000
 """Nanoseconds after which a file's time stamp changes with its content on every file system (FAT counts by twos)."""
@@ -27,19 +27,15 @@ class Snapshot:
         self._key = digest(b"snapshot", context, names.encode("utf-8", "surrogateescape"))
         self._stamps = digest(*self._stamped(files))
 
-    def load(self) -> list[FileResult] | None:
+    def load(self) -> Results | None:
         """The results, or None if there are none for the files as they are."""
         kept = self._cache.get(self._key)
-        if kept is None or kept[0] != self._stamps:
-            return None
-        results: list[FileResult] = kept[1]
-        return results
+        return None if kept is None or kept[0] != self._stamps else Results(kept[1])
 
-    def store(self, results: Iterable[FileResult]) -> None:
+    def store(self, results: Results) -> None:
         """Keeps the results, unless a file was written so lately that its stamp need not tell its next state."""
         if self._settled:
-            telling = [result for result in results if result.findings or result.errors or result.suppressed]
-            self._cache.put(self._key, (self._stamps, telling))
+            self._cache.put(self._key, (self._stamps, results.packed))
 
     def _stamped(self, files: Sequence[Input]) -> Iterable[bytes]:
         now = time.time_ns()

@@ -10,9 +10,10 @@ import ast
 import re
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar, cast
 
 from torchmigrate.flow import Flow
 from torchmigrate.gate import spelled
@@ -22,6 +23,8 @@ from torchmigrate.rule import Kind
 from torchmigrate.scopes import Binding, BindingKind, Place, Scopes
 from torchmigrate.source import Source
 from torchmigrate.watch import Watch
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
@@ -89,7 +92,19 @@ class Uses:
         self._place: Place
         self._hiding: set[str] = set()
         self._hot_lines: list[int] = []
+        self._worked_out: dict[object, object] = {}
         self._heat()
+
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """What ``make`` gives, made at the first call with this key: something rules work out about the whole file."""
+        if key not in self._worked_out:
+            self._worked_out[key] = make()
+        return cast("T", self._worked_out[key])
+
+    def release(self) -> None:
+        """Breaks the cycles that would keep the tree until the next collection; nothing may be asked afterwards."""
+        self._worked_out.clear()
+        self.scopes.release()
 
     @cached_property
     def flow(self) -> Flow:

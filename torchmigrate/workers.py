@@ -94,7 +94,7 @@ def _results(
     futures = {_submitted(pool, chunk): chunk for chunk in chunks}
     try:
         for future in as_completed(futures):
-            chunk = futures[future]
+            chunk = futures.pop(future)  # with its result, which would pile up
             results = _result(future)
             if results is None:
                 lost.append(chunk)

@@ -6,7 +6,6 @@ import ast
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from torchmigrate.calls import argument
 from torchmigrate.names import leaf, string
@@ -16,7 +15,7 @@ from .functions import Function, expressions, parameters
 if TYPE_CHECKING:
     from torchmigrate.context import Context
     from torchmigrate.scopes import Place, Scope
-    from torchmigrate.uses import Use, Uses
+    from torchmigrate.uses import Use
 
 _LIBRARY = "torch.library.Library()"
 _CUSTOM_OP = ("torch.library.custom_op", "torch.library.triton_op", "torch._library.custom_ops.custom_op")
@@ -88,12 +87,9 @@ def is_name(parameter: ast.arg) -> bool:
 
 def operators_of(ctx: Context) -> dict[str, Operator]:
     """The operators that the file defines, by name."""
-    if ctx.uses not in _KNOWN:
-        _KNOWN[ctx.uses] = _Collector(ctx).found if _DEFINES.search(ctx.source.text) else {}
-    return _KNOWN[ctx.uses]
-
-
-_KNOWN: WeakKeyDictionary[Uses, dict[str, Operator]] = WeakKeyDictionary()
+    if not _DEFINES.search(ctx.source.text):
+        return {}
+    return ctx.uses.once(_Collector, lambda: _Collector(ctx).found)
 
 
 def is_part_of_one(use: Use, ctx: Context) -> bool:

@@ -7,8 +7,7 @@ import enum
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING
 
 from torchmigrate.names import leaf
 
@@ -62,8 +61,6 @@ class Trap:
 class Requests:
     """The traps of one file."""
 
-    _known: ClassVar[WeakKeyDictionary[Uses, Requests]] = WeakKeyDictionary()
-
     def __init__(self, uses: Uses) -> None:
         self._uses = uses
         self._syntax = Syntax()
@@ -81,9 +78,7 @@ class Requests:
     @classmethod
     def of(cls, uses: Uses) -> Requests:
         """The traps of a file; found once."""
-        if uses not in cls._known:
-            cls._known[uses] = cls(uses)
-        return cls._known[uses]
+        return uses.once(cls, lambda: cls(uses))
 
     def at(self, call: ast.Call | None) -> Trap | None:
         """The trap of which ``call`` is the first `isend` or `irecv`; those of blocking calls alone have none."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from torchmigrate import calls
 from torchmigrate.findings import Edit, Fix
@@ -25,7 +24,7 @@ from .values import inputs_of, kind_of
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
-    from torchmigrate.uses import Use, Uses
+    from torchmigrate.uses import Use
 
 __all__ = ["ASKS", "SCRIPTS", "fix_of"]
 
@@ -45,14 +44,11 @@ _TRACE_ONLY = frozenset(
 _SCRIPT_ONLY = frozenset({"optimize", "_frames_up", "_rcb", "example_inputs"})
 _NEW_KEYWORDS = {"func": "mod", "mod": "mod", "obj": "mod", "example_kwarg_inputs": "kwargs"}
 _KNOWN = frozenset({*_NEW_KEYWORDS, *_TRACE_ONLY, "example_inputs", "inputs"})
-_chains: WeakKeyDictionary[Uses, dict[int, Fix | str]] = WeakKeyDictionary()
 
 
 def fix_of(use: Use, ctx: Context) -> Fix | str:
     """The fix of the chain that a use belongs to, or why there is none."""
-    if ctx.uses not in _chains:
-        _chains[ctx.uses] = dict(_fixes(ctx))
-    found = _chains[ctx.uses].get(id(use.node))
+    found = ctx.uses.once(_fixes, lambda: dict(_fixes(ctx))).get(id(use.node))
     if found is not None:
         return found
     if use.kind is not Kind.CALL:

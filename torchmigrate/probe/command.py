@@ -219,7 +219,8 @@ class Options:
 
     def _print(self, text: str) -> None:
         if self._output_file:
-            output.replace_file(self._output_file, text)
+            with output.replaced(self._output_file) as out:
+                out.write(text)
         else:
             output.print_text(text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
@@ -77,8 +77,8 @@ class Report:
 class Reporter(Protocol):
     """What the module of a format is."""
 
-    def write(self, results: Sequence[FileResult], report: Report, out: IO[str]) -> None:
-        """Writes all ``results`` to ``out``."""
+    def write(self, results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
+        """Writes all ``results`` to ``out``; goes through them as often as it needs to, but keeps none."""
 
 
 def load(name: str) -> Reporter:

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import IO
 
 import click
 
 from torchmigrate.findings import FileError, FileResult, Finding
-from torchmigrate.reporters import Report, all_findings, count, place, position
+from torchmigrate.reporters import Report, count, place, position
 from torchmigrate.rule import Safety, Severity
 from torchmigrate.terminal import escape
 
 COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
-def write(results: Sequence[FileResult], report: Report, out: IO[str]) -> None:
+def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
     """Writes ``path:line:column: code severity message [fix]`` lines."""
     write_text(results, report, out, lambda finding: [headline(finding, report) + _mark(finding)])
 
 
 def write_text(
-    results: Sequence[FileResult], report: Report, out: IO[str], lines: Callable[[Finding], list[str]]
+    results: Iterable[FileResult], report: Report, out: IO[str], lines: Callable[[Finding], list[str]]
 ) -> None:
     """Writes what text formats share, with each finding as ``lines`` gives it."""
-    folded: Counter[str] = Counter()
+    folded: dict[str, Folded] = {}
     for result in results:
         for error in result.errors:
             out.write(error_line(error, report))
+        shown: list[Finding] = []
+        hidden: list[Finding] = []
         for finding in result.findings:
-            if report.shows(finding):
-                out.write("".join(line + "\n" for line in lines(finding)))
-            else:
-                folded[finding.code] += 1
+            (shown if report.shows(finding) else hidden).append(finding)
+        for finding in shown:
+            out.write("".join(line + "\n" for line in lines(finding)))
+        for code in {finding.code for finding in hidden}:
+            of_rule = [finding for finding in hidden if finding.code == code]
+            folded.setdefault(code, Folded(of_rule[0].severity)).add(len(of_rule))
     if not report.quiet:
-        out.write("".join(line + "\n" for line in [*_folded(results, folded, report), summary(report)]))
+        out.write("".join(line + "\n" for line in [*_folded_lines(folded, report), summary(report)]))
 
 
 def error_line(error: FileError, report: Report) -> str:
@@ -85,16 +89,24 @@ def _mark(finding: Finding) -> str:
     return f" [fix: {finding.fix.safety.value}]"
 
 
-def _folded(results: Sequence[FileResult], folded: Counter[str], report: Report) -> Iterator[str]:
-    files = dict.fromkeys(folded, 0)
-    severities: dict[str, Severity] = {}
-    for result in results:
-        for code in {finding.code for finding in result.findings} & folded.keys():
-            files[code] += 1
-    for finding in all_findings(results):
-        severities.setdefault(finding.code, finding.severity)
-    for code, number in sorted(folded.items()):
+@dataclass
+class Folded:
+    """The findings of a rule that are not listed one by one."""
+
+    severity: Severity
+    number: int = 0
+    files: int = 0
+
+    def add(self, number: int) -> None:
+        """Counts in those of a file."""
+        self.number += number
+        self.files += 1
+
+
+def _folded_lines(folded: Mapping[str, Folded], report: Report) -> Iterator[str]:
+    for code, all_of in sorted(folded.items()):
         rule = report.rules().get(code)
-        severity = paint(report, severities[code].value, fg=COLORS[severities[code]])
+        severity = paint(report, all_of.severity.value, fg=COLORS[all_of.severity])
         about = f" {rule.summary.rstrip('.')}:" if rule else ""
-        yield f"{code} {severity}:{about} {number} in {count(files[code], 'file')} (--show {code} lists them)"
+        number = f"{all_of.number} in {count(all_of.files, 'file')}"
+        yield f"{code} {severity}:{about} {number} (--show {code} lists them)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import IO
 
 from torchmigrate.findings import FileResult, Finding
@@ -17,7 +17,7 @@ MAX_WIDTH = 200
 """Longer source lines are cut: a generated line of a megabyte helps nobody."""
 
 
-def write(results: Sequence[FileResult], report: Report, out: IO[str]) -> None:
+def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
     """Writes findings as paragraphs, then counts."""
     write_text(results, report, out, lambda finding: [*lines(finding, report), ""])
 

@@ -6,7 +6,7 @@ Source: https://docs.github.com/actions/reference/workflow-commands-for-github-a
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import IO
 
 from torchmigrate.findings import FileResult, Finding
@@ -17,7 +17,7 @@ from torchmigrate.terminal import escape
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 
-def write(results: Sequence[FileResult], report: Report, out: IO[str]) -> None:
+def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
     """Writes one command per line; what `show` does not name is left out, as in other text formats."""
     for result in results:
         for error in result.errors:

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import IO, Any
 
 from torchmigrate import __version__, versions
 from torchmigrate.findings import FileError, FileResult, Finding, Fix, Location
 from torchmigrate.reporters import Report, all_findings
+from torchmigrate.reporters.streaming import dump
 from torchmigrate.rule import Severity
 
 
-def write(results: Sequence[FileResult], report: Report, out: IO[str]) -> None:
+def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
     """Writes the object; the output is ASCII, so that every terminal and pipe takes it."""
-    json.dump(document(results, report), out, indent=2)
+    dump(document(results, report), out)
     out.write("\n")
 
 
-def document(results: Sequence[FileResult], report: Report) -> dict[str, Any]:
-    """The object that `write` writes."""
+def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
+    """The object that `write` writes, with iterators for its lists of findings and errors."""
     return {
         "version": __version__,
-        "findings": [_finding(finding) for finding in all_findings(results)],
-        "errors": [_error(error) for result in results for error in result.errors],
+        "findings": (_finding(finding) for finding in all_findings(results)),
+        "errors": (_error(error) for result in results for error in result.errors),
         "summary": {
             "files": report.files,
             "findings": {severity.value: report.severities[severity] for severity in Severity},

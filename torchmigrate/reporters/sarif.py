@@ -6,32 +6,32 @@ Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import IO, Any
 from urllib.parse import quote
 
 from torchmigrate import __version__, versions
 from torchmigrate.findings import FileError, FileResult, Finding, Fix, Location
 from torchmigrate.reporters import Report, all_findings
+from torchmigrate.reporters.streaming import dump
 from torchmigrate.rule import Severity
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
-def write(results: Sequence[FileResult], report: Report, out: IO[str]) -> None:
+def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
     """Writes a log with one run."""
-    json.dump(document(results, report), out, indent=2)
+    dump(document(results, report), out)
     out.write("\n")
 
 
-def document(results: Sequence[FileResult], report: Report) -> dict[str, Any]:
-    """The log that `write` writes."""
+def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
+    """The log that `write` writes, with iterators for its lists of findings and errors."""
     codes = sorted({finding.code for finding in all_findings(results)})
-    seen: Counter[str] = Counter()
+    seen: Counter[bytes] = Counter()
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -48,16 +48,16 @@ def document(results: Sequence[FileResult], report: Report) -> dict[str, Any]:
                 "invocations": [
                     {
                         "executionSuccessful": not report.errors,
-                        "toolExecutionNotifications": [
+                        "toolExecutionNotifications": (
                             _notification(error) for result in results for error in result.errors
-                        ],
+                        ),
                     }
                 ],
                 "properties": {
                     "targetVersion": versions.render(report.settings.target_version),
                     "minVersion": versions.render(report.minimum.version),
                 },
-                "results": [_result(finding, codes, seen) for finding in all_findings(results)],
+                "results": (_result(finding, codes, seen) for finding in all_findings(results)),
             }
         ],
     }
@@ -77,7 +77,7 @@ def _rule(code: str, report: Report) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, codes: list[str], seen: Counter[str]) -> dict[str, Any]:
+def _result(finding: Finding, codes: list[str], seen: Counter[bytes]) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": codes.index(finding.code),
@@ -118,12 +118,13 @@ def _in_file(fix: Fix) -> bool:
     return all(where.cell is None for where in fix.locations)
 
 
-def _fingerprint(finding: Finding, seen: Counter[str]) -> str:
+def _fingerprint(finding: Finding, seen: Counter[bytes]) -> str:
     """The same for the same code at another line: made of the source lines, and of their number in the file."""
     text = "\n".join(line.strip() for line in finding.source_lines) or finding.message
     key = "\0".join((finding.code, finding.path.replace(os.sep, "/"), text))
-    seen[key] += 1
-    return hashlib.sha256(f"{key}\0{seen[key]}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    place = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+    seen[place] += 1
+    return hashlib.sha256(f"{key}\0{seen[place]}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _notification(error: FileError) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import IO
 
 from torchmigrate.findings import FileResult
@@ -11,7 +11,7 @@ from torchmigrate.reporters.concise import COLORS, error_line, paint, summary
 from torchmigrate.rule import Severity
 
 
-def write(results: Sequence[FileResult], report: Report, out: IO[str]) -> None:
+def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
     """Writes a line per rule and severity, the most frequent first."""
     counts: dict[tuple[str, Severity], int] = {}
     for result in results:

@@ -1,0 +1,28 @@
+"""JSON that is written while it is made, so that a long list takes no more memory than a short one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import IO
+
+_INDENT = "  "
+
+
+def dump(value: object, out: IO[str], margin: str = "\n") -> None:
+    """Writes what ``json.dump(value, out, indent=2)`` does, where iterators may stand for lists."""
+    inner = margin + _INDENT
+    if isinstance(value, Mapping) and value:
+        for number, (key, item) in enumerate(value.items()):
+            out.write(f"{'{' if number == 0 else ','}{inner}{json.dumps(key)}: ")
+            dump(item, out, inner)
+        out.write(f"{margin}}}")
+    elif isinstance(value, (list, Iterator)):
+        opened = False
+        for item in value:
+            out.write(f"{',' if opened else '['}{inner}")
+            dump(item, out, inner)
+            opened = True
+        out.write(f"{margin}]" if opened else "[]")
+    else:
+        out.write(json.dumps(value))
