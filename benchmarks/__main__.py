@@ -1,130 +1,163 @@
-"""Times `torchmigrate check` against its peers on the sources of torch and of real packages, and prints the ratios.
+"""Measures `torchmigrate check` against its peers on the sources of torch and of real packages, in about six minutes.
 
-Exits with 1 where a ratio is over its limit. Nothing of the packages runs; the peers are installed in an environment
-that is thrown away.
+All commands run in turns, and each ratio is taken within a round, so that a machine that is busy for a while slows both.
+On Linux all run on two cores, because a peer that takes every core it finds cannot be compared with two processes.
+Nothing of the packages runs; the peers are installed in environments that are thrown away.
+
+Exits with 1 where a goal is missed, and with 2 where something could not be run.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
-from math import isnan, nan
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.measure import Cost, Pairs, by_pairs, run
-from tests.ecosystem.packages import fetch, pinned, sources
+from benchmarks import commands, trees
+from benchmarks.compare import START, goals
+from benchmarks.measure import Costs, in_turns, run
+from benchmarks.report import in_readme, text, text_of
+from benchmarks.results import RECORDED, Results, Tree
 
-PEERS = ("ruff==0.17.5", "torchfix==0.7.0")
-TORCH = Path(__file__).with_name("torch.txt")
-SAMPLE = 20
-CHECK = [sys.executable, "-m", "torchmigrate", "check", "--isolated", "--output-format", "concise"]
-RUFF = ["check", "--isolated", "--no-cache", "--select", "ALL", "--output-format", "concise"]
-READ = """
-import ast, contextlib, pathlib, sys
-for path in pathlib.Path(sys.argv[1]).rglob("*.py"):
-    data = path.read_bytes()
-"""
-PARSE = f"""{READ}
-    with contextlib.suppress(SyntaxError, ValueError):
-        ast.parse(data)
-"""
+README = Path(__file__).parents[1] / "README.md"
+GROWTH = "growth"
+PARTS = (START, *trees.PACKAGES, GROWTH)
+COPIES = (1, 2, 4, 8, 16)
+TORCHFIX_CPU = 1072.0
+"""Seconds that TorchFix 0.7.0 once took for the sources of torch; it takes a quarter of an hour to measure again."""
 
 
-class Table:
-    """Prints one comparison a line, and remembers whether a limit was missed."""
-
-    def __init__(self) -> None:
-        self.missed = False
-        print(f"{'ours against':34} {'wall, s':>24} {'CPU, s':>26} {'memory, MB':>22}  limit")
-
-    def add(self, title: str, pairs: Pairs, limit: tuple[str, float] | None = None) -> None:
-        """A line for one comparison; ``limit`` is a quantity of `Cost` and the highest ratio allowed."""
-        cells = []
-        for quantity, digits in (("wall", 2), ("cpu", 2), ("memory", 0)):
-            ours, theirs = pairs.medians(quantity)
-            known = not isnan(theirs)
-            cells.append(
-                f"{ours:.{digits}f}/{theirs:.{digits}f} = {pairs.ratio(quantity):.3g}" if known else ""
-            )
-        verdict = ""
-        if limit:
-            quantity, most = limit
-            missed = pairs.ratio(quantity) > most
-            self.missed |= missed
-            verdict = f"{quantity} ≤ {most:g}: {'MISSED' if missed else 'met'}"
-        print(f"{title:34} {cells[0]:>24} {cells[1]:>26} {cells[2]:>22}  {verdict}", flush=True)
+def torchfix(folder: Path, scratch: Path) -> Costs:
+    """TorchFix on a tree, once."""
+    binaries = commands.installed(f"torchfix=={commands.TORCHFIX_VERSION}", scratch / "torchfix")
+    costs = Costs()
+    run(commands.torchfix(binaries / "torchfix", folder), costs)
+    return costs
 
 
-def install_peers(folder: Path) -> Path:
-    """Makes an environment with the peers and returns the folder of its commands."""
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    commands = folder / ("Scripts" if sys.platform == "win32" else "bin")
-    subprocess.run([str(commands / "python"), "-m", "pip", "install", "--quiet", *PEERS], check=True)
-    return commands
+def grow(name: str, scratch: Path, copies: Sequence[int]) -> Iterator[tuple[int, Tree]]:
+    """A package beside more and more copies of it, looked at once each; by two processes only fewest and most."""
+    folder, sources = scratch / GROWTH, trees.package(name).folder
+    measured = commands.of_tree(folder, Path(), Path())
+    for number in range(1, copies[-1] + 1):
+        trees.copy(sources, folder, number)
+        if number == 1:
+            run(measured[commands.ONE], Costs(), timed=False)
+        if number in copies:
+            costs = {commands.ONE: Costs()}
+            run(measured[commands.ONE], costs[commands.ONE])
+            if number in (copies[0], copies[-1]):
+                costs[commands.TWO] = Costs()
+                run(measured[commands.TWO], costs[commands.TWO], sampled=True)
+            yield number, Tree(*trees.size(folder), costs)
 
 
-def start_up(table: Table, folder: Path, pairs: int) -> None:
-    """One small file without findings, against an interpreter that imports click."""
-    clean = folder / "clean.py"
-    clean.write_text("import torch\n\nprint(torch.ones(2))\n", encoding="utf-8")
-    click = [sys.executable, "-c", "import click"]
-    table.add("one clean file: import click", by_pairs([*CHECK, str(clean)], click, pairs), ("wall", 2.5))
+def measured(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, Tree]]:
+    """The trees that the options ask for, with what each command cost there."""
+    if START in options.only:
+        folder = scratch / START
+        started = commands.of_start(folder, scratch / "start-up-cache")
+        yield START, Tree(*trees.size(folder), in_turns(started, 4 * options.pairs))
+    chosen = [name for name in trees.PACKAGES if name in options.only]
+    if chosen:
+        ruff = commands.installed(f"ruff=={commands.RUFF_VERSION}", scratch / "ruff") / "ruff"
+    for name in chosen:
+        folder = scratch / name
+        trees.copy(trees.package(name).folder, folder)
+        on_tree = commands.of_tree(folder, ruff, scratch / f"{name}-cache")
+        run(on_tree[commands.WARM], Costs(), timed=False)  # it fills the cache of results
+        costs = in_turns(on_tree, options.pairs)
+        if name == "torch":
+            recorded = Costs(cpu=[options.torchfix_cpu])
+            costs[commands.TORCHFIX] = torchfix(folder, scratch) if options.torchfix else recorded
+        yield name, Tree(*trees.size(folder), costs)
 
 
-def tree(table: Table, name: str, folder: Path, commands: Path, pairs: int) -> None:
-    """A whole tree, against ruff with all its rules, parsing every file, and reading every byte."""
-    ours = [*CHECK, str(folder)]
-    table.add(
-        f"{name}: ruff", by_pairs(ours, [str(commands / "ruff"), *RUFF, str(folder)], pairs), ("wall", 4)
-    )
-    for title, script in (("ast.parse", PARSE), ("reading", READ)):
-        table.add(f"{name}: {title}", by_pairs(ours, [sys.executable, "-c", script, str(folder)], pairs))
+def measure(options: argparse.Namespace, scratch: Path) -> Results:
+    """Runs what the options ask for, and prints what each command cost."""
+    results = Results.here(options.pairs)
+    print(results.heading(), flush=True)
+    for name, tree in measured(options, scratch):
+        results.trees[name] = tree
+        print("\n".join(text_of(name, tree)), flush=True)
+    if GROWTH in options.only:
+        results.grown = options.growth
+        results.growth = dict(grow(options.growth, scratch, options.copies))
+    return results
 
 
-def torchfix(table: Table, files: list[Path], folder: Path, commands: Path, *, full: bool) -> None:
-    """A whole tree against TorchFix, once: it takes minutes, so it runs on every 20th file unless ``full``."""
-    chosen = files if full else files[::SAMPLE]
-    scale = sum(path.stat().st_size for path in files) / sum(path.stat().st_size for path in chosen)
-    ours = run([*CHECK, str(folder)])
-    theirs = run([str(commands / "torchfix"), "--select", "ALL", "-j", "1", *map(str, chosen)])
-    whole = Cost(theirs.wall * scale, theirs.cpu * scale, theirs.memory)
-    title = "torch: TorchFix" if full else f"torch: TorchFix, {scale:.0f} times a sample"
-    table.add(title, Pairs([ours], [whole]), ("cpu", 0.01))
-
-
-def main() -> int:
-    """Runs the comparisons that the arguments ask for; returns the exit status."""
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options; ``--quick`` stands for a choice of others."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("packages", nargs="*", default=["timm", "transformers"], help="packages beside torch")
-    parser.add_argument("--pairs", type=int, default=5, help="how often each pair runs")
-    parser.add_argument("--full", action="store_true", help="run TorchFix on all of torch (about 20 minutes)")
     parser.add_argument(
-        "--torchfix-cpu", type=float, metavar="SECONDS", help="take this instead of running TorchFix"
+        "--pairs", type=int, default=3, help="how often each pair runs (default: %(default)s)"
     )
-    options = parser.parse_args()
+    parser.add_argument(
+        "--only", action="append", choices=PARTS, help="a part to run (default: all); may be repeated"
+    )
+    parser.add_argument("--quick", action="store_true", help="one pair, of small parts: shows that all works")
+    parser.add_argument(
+        "--growth", choices=trees.PACKAGES, default="transformers", help="what to copy (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--torchfix-cpu",
+        type=float,
+        default=TORCHFIX_CPU,
+        metavar="SECONDS",
+        help="its CPU time for torch (default: as once measured)",
+    )
+    parser.add_argument("--torchfix", action="store_true", help="run TorchFix, for a quarter of an hour")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write what was measured to a file")
+    parser.add_argument("--readme", action="store_true", help=f"only write {RECORDED.name} into the README")
+    options = parser.parse_args(arguments)
+    if options.pairs < 1:
+        parser.error("--pairs: at least 1")
+    if options.json and not options.json.absolute().parent.is_dir():
+        parser.error(f"--json: {options.json.parent} is no folder")
+    options.copies = COPIES
+    if options.quick:
+        options.pairs, options.growth, options.copies = 1, "timm", COPIES[:3]
+        options.only = options.only or [START, "timm", GROWTH]
+    options.only = options.only or PARTS
+    return options
 
-    (torch,) = pinned(TORCH).values()
-    chosen = [torch, *(pinned()[name] for name in options.packages)]
-    fetch(chosen)
-    table = Table()
-    with tempfile.TemporaryDirectory() as name:
-        scratch = Path(name)
-        commands = install_peers(scratch / "peers")
-        start_up(table, scratch, 4 * options.pairs)
-        for package in chosen:
-            tree(table, package.name, package.folder, commands, options.pairs)
-        if options.torchfix_cpu:
-            recorded = Cost(nan, options.torchfix_cpu, nan)
-            table.add(
-                "torch: TorchFix, recorded",
-                Pairs([run([*CHECK, str(torch.folder)])], [recorded]),
-                ("cpu", 0.01),
-            )
-        else:
-            torchfix(table, sources(torch), torch.folder, commands, full=options.full)
-    return int(table.missed)
+
+def bind() -> None:
+    """Keeps this process and those that it starts to two cores."""
+    if sys.platform == "linux":
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+
+
+def write_readme() -> None:
+    """Writes the recorded run into the README; raises OSError or ValueError where one of the two is not as expected."""
+    try:
+        results = Results.from_json(RECORDED.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{RECORDED}: {error}") from error
+    README.write_text(in_readme(README.read_text(encoding="utf-8"), results), encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the benchmarks, or writes the recorded ones into the README; returns the exit status."""
+    options = parsed(arguments)
+    try:
+        if options.readme:
+            write_readme()
+            return 0
+        bind()
+        with tempfile.TemporaryDirectory(prefix="benchmarks-") as name:
+            results = measure(options, Path(name))
+        print("\n".join(text(results)))
+        if options.json:
+            options.json.write_text(results.to_json(), encoding="utf-8")
+    except (OSError, ValueError, RuntimeError, subprocess.CalledProcessError) as error:
+        print(f"python -m benchmarks: {error}", file=sys.stderr)
+        return 2
+    return int(not all(goal.met for goal in goals(results)))
 
 
 if __name__ == "__main__":

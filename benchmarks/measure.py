@@ -1,60 +1,77 @@
-"""Whole processes and what they cost, measured by pairs."""
+"""Whole processes and what they cost, measured in turns. For POSIX systems."""
 
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from statistics import median
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.memory import Sampler
 
 # Linux counts the peak memory in KiB, macOS in bytes.
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What one process and its children cost: seconds of wall and CPU time, MB of the largest process's memory."""
+@dataclass
+class Costs:
+    """What the runs of a command cost, its child processes included.
 
-    wall: float
-    cpu: float
-    memory: float
+    ``wall`` and ``cpu`` have one number for each timed run, in seconds. ``largest`` is the peak memory of the largest
+    process, as the kernel counted it; ``memory`` that of all its processes together, memory that they share counted
+    once; both in MB, and None if unknown: never measured, or less than this process takes itself. Where processes cannot be sampled (`benchmarks.memory`), ``memory`` is
+    ``largest``, which is right for commands of one process.
+    """
 
-
-def run(command: Sequence[str]) -> Cost:
-    """Runs a command to its end and drops its output; raises RuntimeError unless it exits with 0 or 1."""
-    started = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 1):
-        raise RuntimeError(f"exit status {process.returncode}: {' '.join(command)[:300]}")
-    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * RSS_UNIT / 1e6)
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    largest: float | None = None
+    memory: float | None = None
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """The costs of two commands that ran in turns: ours, theirs, ours, theirs, …"""
+def run(command: Sequence[str], costs: Costs, *, timed: bool = True, sampled: bool = False) -> None:
+    """Runs a command to its end, drops its output, and adds what it cost; only ``sampled`` sees several processes.
 
-    ours: list[Cost]
-    theirs: list[Cost]
+    Raises RuntimeError unless it exits with 0 or 1, which for linters says that something was found.
+    """
+    with tempfile.TemporaryFile() as errors, Sampler() as sampler:
+        started = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=environment())
+        if sampled:
+            sampler.start(process.pid)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode not in (0, 1):
+            errors.seek(0)
+            said = errors.read().decode(errors="replace").splitlines() or ["it said nothing"]
+            raise RuntimeError(f"exit status {process.returncode}: {' '.join(command)[:300]}: {said[-1]}")
+    if timed:
+        costs.wall.append(round(wall, 4))
+        costs.cpu.append(round(usage.ru_utime + usage.ru_stime, 4))
+    # The kernel gives the maximum over a process, the children that it waited for, and what it was a copy of when it began.
+    if usage.ru_maxrss > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:
+        costs.largest = max(costs.largest or 0.0, round(usage.ru_maxrss * RSS_UNIT / 1e6, 1))
+        costs.memory = max(costs.memory or 0.0, costs.largest, round(sampler.peak, 1))
 
-    def ratio(self, quantity: str) -> float:
-        """The median of the ratios ours/theirs within the pairs; ``quantity`` is an attribute of `Cost`."""
-        both = zip(self.ours, self.theirs, strict=True)
-        ratios: list[float] = [getattr(our, quantity) / getattr(their, quantity) for our, their in both]
-        return median(ratios)
 
-    def medians(self, quantity: str) -> tuple[float, float]:
-        """The medians of ours and of theirs."""
-        ours, theirs = ([getattr(cost, quantity) for cost in costs] for costs in (self.ours, self.theirs))
-        return median(ours), median(theirs)
+def environment() -> dict[str, str]:
+    """The variables for measured processes: they may keep byte code, as they do for users."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
-def by_pairs(ours: Sequence[str], theirs: Sequence[str], pairs: int) -> Pairs:
-    """Runs both commands in turns; a first pair that fills the caches of the system is not counted."""
-    costs = [(run(ours), run(theirs)) for _ in range(pairs + 1)][1:]
-    return Pairs([our for our, _ in costs], [their for _, their in costs])
+def in_turns(commands: Mapping[str, Sequence[str]], pairs: int) -> dict[str, Costs]:
+    """Runs all commands once, then once more, …: the runs of one round are the pairs whose ratios count.
+
+    A first round is not timed. It fills the caches of the system and of Python, and samples the memory, which would
+    disturb the clock.
+    """
+    costs = {name: Costs() for name in commands}
+    for number in range(pairs + 1):
+        for name, command in commands.items():
+            run(command, costs[name], timed=number > 0, sampled=number == 0)
+    return costs

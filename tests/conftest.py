@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterator
 
 import pytest
+
+# The benchmarks measure processes as POSIX systems do.
+collect_ignore_glob = ["test_benchmarks*"] if sys.platform == "win32" else []
 
 _NUMBERS = itertools.count()
 

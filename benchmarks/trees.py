@@ -1,0 +1,47 @@
+"""The sources that are measured: pinned packages, and copies of one under further names."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from tests.ecosystem.packages import Package, fetch, pinned
+
+TORCH = Path(__file__).with_name("torch.txt")
+PACKAGES = ("torch", "transformers", "sglang", "timm")
+
+
+def package(name: str) -> Package:
+    """One of `PACKAGES`, its sources fetched. Raises subprocess.CalledProcessError where they cannot be had."""
+    found = {**pinned(), **pinned(TORCH)}[name]
+    fetch([found])
+    return found
+
+
+def copy(sources: Path, folder: Path, number: int = 1) -> None:
+    """Adds the packages of a folder to another one; from the second copy on their names end in ``number``.
+
+    Measured is a copy in a temporary folder, because linters heed the ignore files of a checkout around it. Copies are
+    hard links where the file system allows.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted(sources.iterdir()):
+        name = path.name if number == 1 else f"{path.stem}_{number}{path.suffix}"
+        if path.is_dir():
+            shutil.copytree(path, folder / name, copy_function=_link)
+        else:
+            _link(str(path), str(folder / name))
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def size(folder: Path) -> tuple[int, float]:
+    """The number of files below a folder, and their MB."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return len(files), sum(path.stat().st_size for path in files) / 1e6
