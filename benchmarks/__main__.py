@@ -40,19 +40,19 @@ def torchfix(folder: Path, scratch: Path) -> Costs:
 
 
 def grow(name: str, scratch: Path, copies: Sequence[int]) -> Iterator[tuple[int, Tree]]:
-    """A package beside more and more copies of it, looked at once each; by two processes only fewest and most."""
+    """A package beside more and more copies of it, looked at once each; by one process only fewest and most."""
     folder, sources = scratch / GROWTH, trees.package(name).folder
-    measured = commands.of_tree(folder, Path(), Path())
+    on_tree = commands.of_tree(folder, Path(), Path())
     for number in range(1, copies[-1] + 1):
         trees.copy(sources, folder, number)
         if number == 1:
-            run(measured[commands.ONE], Costs(), timed=False)
+            run(on_tree[commands.TWO], Costs(), timed=False)
         if number in copies:
-            costs = {commands.ONE: Costs()}
-            run(measured[commands.ONE], costs[commands.ONE])
+            costs = {commands.TWO: Costs()}
+            run(on_tree[commands.TWO], costs[commands.TWO], sampled=True)
             if number in (copies[0], copies[-1]):
-                costs[commands.TWO] = Costs()
-                run(measured[commands.TWO], costs[commands.TWO], sampled=True)
+                costs[commands.ONE] = Costs()
+                run(on_tree[commands.ONE], costs[commands.ONE])
             yield number, Tree(*trees.size(folder), costs)
 
 
@@ -61,7 +61,7 @@ def measured(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, 
     if START in options.only:
         folder = scratch / START
         started = commands.of_start(folder, scratch / "start-up-cache")
-        yield START, Tree(*trees.size(folder), in_turns(started, 4 * options.pairs))
+        yield START, Tree(*trees.size(folder), in_turns(started, 4 * options.pairs, beforehand=started))
     chosen = [name for name in trees.PACKAGES if name in options.only]
     if chosen:
         ruff = commands.installed(f"ruff=={commands.RUFF_VERSION}", scratch / "ruff") / "ruff"
@@ -70,7 +70,7 @@ def measured(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, 
         trees.copy(trees.package(name).folder, folder)
         on_tree = commands.of_tree(folder, ruff, scratch / f"{name}-cache")
         run(on_tree[commands.WARM], Costs(), timed=False)  # it fills the cache of results
-        costs = in_turns(on_tree, options.pairs)
+        costs = in_turns(on_tree, options.pairs, beforehand=[commands.TWO])
         if name == "torch":
             recorded = Costs(cpu=[options.torchfix_cpu])
             costs[commands.TORCHFIX] = torchfix(folder, scratch) if options.torchfix else recorded

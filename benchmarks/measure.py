@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.memory import Sampler
@@ -64,14 +64,18 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
-def in_turns(commands: Mapping[str, Sequence[str]], pairs: int) -> dict[str, Costs]:
+def in_turns(
+    commands: Mapping[str, Sequence[str]], pairs: int, beforehand: Iterable[str]
+) -> dict[str, Costs]:
     """Runs all commands once, then once more, …: the runs of one round are the pairs whose ratios count.
 
-    A first round is not timed. It fills the caches of the system and of Python, and samples the memory, which would
-    disturb the clock.
+    Those named by ``beforehand`` first run once without the clock: it fills the caches of the system and of Python, and
+    samples the memory of commands that are several processes, which would disturb the clock.
     """
     costs = {name: Costs() for name in commands}
-    for number in range(pairs + 1):
+    for name in beforehand:
+        run(commands[name], costs[name], timed=False, sampled=True)
+    for _ in range(pairs):
         for name, command in commands.items():
-            run(command, costs[name], timed=number > 0, sampled=number == 0)
+            run(command, costs[name])
     return costs

@@ -134,8 +134,8 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_growth_doubles_the_files(tiny: Path) -> None:
     measured = dict(__main__.grow("timm", tiny, (1, 2, 4)))
     assert [(copies, tree.files) for copies, tree in measured.items()] == [(1, 1), (2, 2), (4, 4)]
-    both = [commands.ONE, commands.TWO]
-    assert [list(tree.costs) for tree in measured.values()] == [both, [commands.ONE], both]
+    both = [commands.TWO, commands.ONE]
+    assert [list(tree.costs) for tree in measured.values()] == [both, [commands.TWO], both]
     assert all(len(costs.wall) == 1 for tree in measured.values() for costs in tree.costs.values())
 
 

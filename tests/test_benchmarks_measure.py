@@ -18,11 +18,11 @@ MB = 10**6
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the memory of other processes")
 
 
-def test_the_runs_take_turns_and_the_first_is_not_timed(tmp_path: Path) -> None:
+def test_the_runs_take_turns_and_what_runs_beforehand_is_not_timed(tmp_path: Path) -> None:
     log = tmp_path / "log"
     shell = {name: ["sh", "-c", f"printf {name} >> {log}"] for name in "ab"}
-    costs = in_turns(shell, 2)
-    assert log.read_text() == "ababab"
+    costs = in_turns(shell, 2, beforehand="b")
+    assert log.read_text() == "babab"
     assert [len(cost.wall) for cost in costs.values()] == [len(cost.cpu) for cost in costs.values()] == [2, 2]
 
 
