@@ -10,9 +10,10 @@ import pytest
 from benchmarks import __main__, commands, compare, report, trees
 from benchmarks.compare import Goal, Ratio
 from benchmarks.measure import Costs
-from benchmarks.results import Results, Tree
+from benchmarks.results import RECORDED, Results, Tree
 
 from .ecosystem.packages import Package
+from .test_readme import README
 
 
 def results() -> Results:
@@ -107,6 +108,11 @@ def test_the_tables_have_a_line_for_each_comparison() -> None:
     assert " ".join(row) in words
     assert f"| {' | '.join(row)} |" in report.markdown(results()).splitlines()
     assert f"2 20 {commands.ONE} 2.0 1.00 50 50" in words
+
+
+def test_the_readme_agrees_with_the_recorded_run() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert report.markdown(Results.from_json(RECORDED.read_text(encoding="utf-8"))) in text
 
 
 def test_the_section_is_replaced_between_its_marks() -> None:
