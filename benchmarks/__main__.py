@@ -40,11 +40,14 @@ def torchfix(folder: Path, scratch: Path) -> Costs:
 
 
 def grow(name: str, scratch: Path, copies: Sequence[int]) -> Iterator[tuple[int, Tree]]:
-    """A package beside more and more copies of it, looked at once each; by one process only fewest and most."""
+    """More and more copies of a package, looked at once each; by one process only fewest and most.
+
+    Even the first has another name: what is called torch is not looked at as what uses torch.
+    """
     folder, sources = scratch / GROWTH, trees.package(name).folder
     on_tree = commands.of_tree(folder, Path(), Path())
     for number in range(1, copies[-1] + 1):
-        trees.copy(sources, folder, number)
+        trees.copy(sources, folder, f"_{number}")
         if number == 1:
             run(on_tree[commands.TWO], Costs(), timed=False)
         if number in copies:

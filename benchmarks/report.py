@@ -63,7 +63,7 @@ def legend(results: Results) -> str:
 
 def growth_legend(results: Results) -> str:
     """What the table of growing numbers of files means."""
-    return f"{results.grown} beside its own copies; CPU per file is a ratio to one copy, largest is the largest process."
+    return f"Copies of {results.grown} beside each other; CPU per file is a ratio to one copy, largest is the largest process."
 
 
 def in_readme(readme: str, results: Results) -> str:

@@ -19,15 +19,15 @@ def package(name: str) -> Package:
     return found
 
 
-def copy(sources: Path, folder: Path, number: int = 1) -> None:
-    """Adds the packages of a folder to another one; from the second copy on their names end in ``number``.
+def copy(sources: Path, folder: Path, suffix: str = "") -> None:
+    """Adds the packages of a folder to another one, their names lengthened by ``suffix``.
 
     Measured is a copy in a temporary folder, because linters heed the ignore files of a checkout around it. Copies are
     hard links where the file system allows.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(sources.iterdir()):
-        name = path.name if number == 1 else f"{path.stem}_{number}{path.suffix}"
+        name = f"{path.stem}{suffix}{path.suffix}"
         if path.is_dir():
             shutil.copytree(path, folder / name, copy_function=_link)
         else:

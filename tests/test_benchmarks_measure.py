@@ -127,8 +127,8 @@ def test_copies_have_names_of_their_own(tmp_path: Path) -> None:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("import torch\n")
     (tmp_path / "wheel" / "six.py").write_text("")
-    for number in (1, 2, 3):
-        trees.copy(tmp_path / "wheel", tmp_path / "copies", number)
+    for suffix in ("", "_2", "_3"):
+        trees.copy(tmp_path / "wheel", tmp_path / "copies", suffix)
     copies = tmp_path / "copies"
     names = sorted(path.relative_to(copies).as_posix() for path in copies.rglob("*.py"))
     packages = [f"{name}/__init__.py" for name in ("timm", "timm_2", "timm_3")]
