@@ -36,8 +36,9 @@ def text_of(name: str, tree: Tree) -> Iterator[str]:
 
 def text(results: Results) -> Iterator[str]:
     """The ratios of a run and how it grows, for a terminal."""
-    yield f"\n{legend(results)}"
-    yield from aligned([HEADS, *_ratios(results)])
+    if results.trees:
+        yield f"\n{legend(results)}"
+        yield from aligned([HEADS, *_ratios(results)])
     if results.growth:
         yield f"\n{growth_legend(results)}"
         yield from aligned([GROWTH_HEADS, *_growth(results)])
