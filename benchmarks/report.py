@@ -45,10 +45,10 @@ def text(results: Results) -> Iterator[str]:
 
 
 def markdown(results: Results) -> str:
-    """The section of the README, between its marks."""
-    lines = [f"{results.heading()}.", legend(results), "", *_markdown(HEADS, _ratios(results))]
+    """The section of the README, between its marks: what there is a goal for."""
+    lines = [f"{results.heading()}.", legend(results), "", *_markdown(HEADS, _judged(_ratios(results)))]
     if results.growth:
-        lines += ["", growth_legend(results), "", *_markdown(GROWTH_HEADS, _growth(results))]
+        lines += ["", growth_legend(results), "", *_markdown(GROWTH_HEADS, _judged(_growth(results)))]
     return "\n".join([BEGIN, *lines, END])
 
 
@@ -86,6 +86,10 @@ def aligned(table: Sequence[Sequence[str]]) -> Iterator[str]:
 def _markdown(heads: Sequence[str], table: Sequence[Sequence[str]]) -> Iterator[str]:
     for row in (heads, ["---"] * len(heads), *table):
         yield f"| {' | '.join(row)} |"
+
+
+def _judged(table: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    return [row for row in table if row[-1]]
 
 
 def _ratios(results: Results) -> list[tuple[str, ...]]:
