@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import tokenize
-from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -16,7 +15,7 @@ from torchmigrate.edits import apply
 from torchmigrate.findings import Edit, Span
 from torchmigrate.scopes import Place
 from torchmigrate.source import Source
-from torchmigrate.tokens import Token, tokens
+from torchmigrate.tokens import Token, Tokens
 
 Changes = tuple[Edit, ...]
 
@@ -193,10 +192,9 @@ class Blocks:
 
     def _header_end(self, block: Sequence[ast.stmt]) -> int:
         """The end of the colon before a block."""
-        index = self._index(self._span(block[0]).start) - 1
-        while self._tokens[index].text != ":":
-            index -= 1
-        return self._tokens[index].span.end
+        start = self._span(block[0]).start
+        before = (t for t in reversed(self._tokens.around(start)) if t.span.start < start)
+        return next(token.span.end for token in before if token.text == ":")
 
     def _dedented(self, suite: Span, indent: str) -> list[Edit]:
         """Moves the lines of a suite, but for the first, to the left, down to ``indent``."""
@@ -205,20 +203,20 @@ class Blocks:
         if removed <= 0 or not own.startswith(indent):
             return []
         edits = []
+        inside_strings = self._inside_strings(suite)
         line = self._next_line(self._line_end(suite.start))
         while line < suite.end:
-            if self.source.text.startswith(own.encode(), line) and line not in self._inside_strings:
+            if self.source.text.startswith(own.encode(), line) and line not in inside_strings:
                 at = line + len(indent.encode())
                 edits.append(Edit(at, at + removed, ""))
             line = self._next_line(self._line_end(line))
         return edits
 
-    @cached_property
-    def _inside_strings(self) -> set[int]:
-        """The starts of the lines that begin inside a string literal."""
+    def _inside_strings(self, suite: Span) -> set[int]:
+        """The starts of the lines of a suite that begin inside a string literal."""
         found: set[int] = set()
         open_at: list[int] = []
-        for token in self._tokens:
+        for token in self._tokens.inside(suite):
             if token.type in _STRING_STARTS:
                 open_at.append(token.span.start)
             span = token.span
@@ -231,24 +229,18 @@ class Blocks:
         return found
 
     @cached_property
-    def _tokens(self) -> list[Token]:
-        return list(tokens(self.source))
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [token.span.start for token in self._tokens]
-
-    def _index(self, offset: int) -> int:
-        """The first token that begins at ``offset`` or later."""
-        return bisect_left(self._starts, offset)
+    def _tokens(self) -> Tokens:
+        return Tokens(self.source)
 
     def _token_after(self, offset: int, text: str) -> Token:
         """The next token of this text; in between stand brackets, line ends and comments only."""
-        return next(token for token in self._tokens[self._index(offset) :] if token.text == text)
+        around = self._tokens.around(offset)
+        return next(token for token in around if token.span.start >= offset and token.text == text)
 
     def _comments(self, span: Span) -> list[Token]:
-        inside = self._tokens[self._index(span.start) : self._index(span.end)]
-        return [token for token in inside if token.type == tokenize.COMMENT]
+        if b"#" not in self.source.text[span.start : span.end]:
+            return []
+        return [token for token in self._tokens.inside(span) if token.type == tokenize.COMMENT]
 
     def _span(self, node: ast.stmt) -> Span:
         """The span of a statement, its decorators included."""
