@@ -227,10 +227,25 @@ def test_uses_come_in_order_of_position() -> None:
         (b"t = pytest.importorskip('torch')\nt.jit.script", True),
         (b"import torch\nm.to_torchscript()", True),
         (b"import torch\ntorch._C._jit_set_x()", True),
+        (b"import pytorch_lightning\nm.to_torchscript()", True),
+        (b"import torch.jit\nscripted = 1", False),
+        (b"import torch\n  # torch.jit.script", False),
+        (b"# a\rimport torch\rtorch.jit.script", True),
+        (b"import torch\nf'''\n# {torch.jit.script}'''", True),
+        (b"from torch import nn\n@triton.jit(x)\ndef script(): ...", False),
+        (b"from torch import nn\n@x.jit\n\ndef script(): ...", False),
+        (b"import torch\n@torch.jit.script\ndef f(): ...", True),
+        (b"import torch\n@torch.cuda.is_current_stream_capturing\ndef f(): ...", True),
     ],
 )
 def test_the_gate(text: bytes, passes: bool) -> None:
     assert WATCH.gate.passes(text) is passes
+
+
+def test_the_beginning_of_a_name_is_enough_beside_a_token() -> None:
+    gate = Watch(["torch.onnx.symbolic_opset*"]).gate
+    assert gate.passes(b"import torch\ntorch.onnx.symbolic_opset9")
+    assert not gate.passes(b"import torch\ntorch.onnx.a_symbolic_opset9")
 
 
 def test_an_environment_variable_is_a_string_that_is_its_name() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from torchmigrate.symbols import segments
@@ -65,23 +65,26 @@ class Gate:
     """
 
     def __init__(self, symbols: Iterable[str]) -> None:
-        self.token_of = _tokens(list(symbols))
+        symbols = list(symbols)
+        self.token_of = _tokens(symbols)
         """The token of each symbol; for ``torch._C._jit_*`` the beginning ``_jit_`` of an identifier."""
-        served: dict[str, list[str]] = {}
+        served: dict[bytes, list[str]] = {}
         for symbol, token in self.token_of.items():
-            served.setdefault(token, []).append(symbol)
+            served.setdefault(token.encode(), []).append(symbol)
         self._beginnings = {
-            token.encode() for token, of in served.items() if any(s.endswith(token + "*") for s in of)
+            segments(s[:-1])[-1].encode() for s in symbols if s.endswith("*") and not s.endswith(".*")
         }
+        """Identifiers of which the symbols give the beginning only."""
         self._below_torch = {
-            token.encode() for token, of in served.items() if all(segments(s)[1:2] == [token] for s in of)
+            token for token, of in served.items() if all(segments(s)[1:2] == [token.decode()] for s in of)
         }
-        self._partners = {token.encode(): _beside(token, of) for token, of in served.items()}
-        self._families: dict[bytes, list[bytes]] = {}
-        """The tokens by the shortest one that they contain: where that is absent, so are they."""
-        for spelled_token in sorted(self._partners, key=len):
-            shortest = next((short for short in self._families if short in spelled_token), spelled_token)
-            self._families.setdefault(shortest, []).append(spelled_token)
+        self._never_last = {
+            token
+            for token, of in served.items()
+            if token not in self._beginnings and all(segments(s)[-1] != token.decode() for s in of)
+        }
+        self._partners = {token: _beside(token.decode(), of) for token, of in served.items()}
+        self._families = _families(self._partners)
 
     def passes(self, text: bytes) -> bool:
         """Whether the text mentions torch, and spells a token as an identifier of its own.
@@ -93,32 +96,52 @@ class Gate:
             return False
         doubtful = False
         for token in self._present(text):
-            if token not in self._below_torch:
-                if self._pattern(token).search(text):
-                    return True
-            elif _below_torch(token).search(text):
+            if token in self._below_torch and not _below_torch(token).search(text):
+                doubtful = doubtful or any(True for _ in self._places(token, text))
+            elif any(True for _ in self._places(token, text)):
                 return True
-            else:
-                doubtful = doubtful or self._pattern(token).search(text) is not None
         return doubtful and re.search(_TORCH_RENAMED, text) is not None
-
-    def _pattern(self, token: bytes) -> re.Pattern[bytes]:
-        return identifier(token.decode(), beginning=token in self._beginnings)
-
-    def _present(self, text: bytes) -> Iterator[bytes]:
-        """The tokens that the text contains, with what must stand beside them."""
-        for shortest, tokens in self._families.items():
-            if shortest in text:
-                for token in tokens:
-                    if token in text and any(
-                        all(p in text for p in parts) for parts in self._partners[token]
-                    ):
-                        yield token
 
     def positions(self, text: bytes) -> Iterator[int]:
         """The byte offsets at which the text spells a token."""
         for token in self._present(text):
-            yield from (match.start() for match in self._pattern(token).finditer(text))
+            yield from self._places(token, text)
+
+    def _present(self, text: bytes) -> Iterator[bytes]:
+        """The tokens that the text contains, if it spells what must stand beside them."""
+        for shared, families in self._families.items():
+            if shared and not self._spells(shared, text):
+                continue
+            for shortest, tokens in families.items():
+                if shortest in text:
+                    for token in tokens:
+                        if token in text and any(
+                            all(self._spells(part, text) for part in parts) for parts in self._partners[token]
+                        ):
+                            yield token
+
+    def _spells(self, name: bytes, text: bytes) -> bool:
+        return name in text and self._pattern(name).search(text) is not None
+
+    def _pattern(self, name: bytes) -> re.Pattern[bytes]:
+        return identifier(name.decode(), beginning=name in self._beginnings)
+
+    def _places(self, token: bytes, text: bytes) -> Iterator[int]:
+        """Where the text spells a token, but for comments and decorators that can name no symbol."""
+        for match in self._pattern(token).finditer(text):
+            start, end = match.span()
+            before = text[text.rfind(b"\n", 0, start) + 1 : start].lstrip()
+            if _COMMENT.match(before):
+                continue
+            ends_decorator = _DECORATOR.fullmatch(before) and text[end : end + 1] in b"(\r\n"
+            if not (ends_decorator and token in self._never_last):
+                yield start
+
+
+_COMMENT = re.compile(rb"#[^\r{]*\Z")
+"""The beginning of a line that is a comment, and cannot be the inside of an f-string or follow a ``\\r``."""
+
+_DECORATOR = re.compile(rb"@[ \t]*[\w.]*")
 
 
 def _beside(token: str, symbols: list[str]) -> list[frozenset[bytes]]:
@@ -130,6 +153,22 @@ def _beside(token: str, symbols: list[str]) -> list[frozenset[bytes]]:
         if not any(fewer <= parts for fewer in needed):
             needed.append(parts)
     return needed
+
+
+def _families(partners: Mapping[bytes, list[frozenset[bytes]]]) -> dict[bytes, dict[bytes, list[bytes]]]:
+    """The tokens by an identifier that all their symbols have (or ``b""``), and by the shortest token that they contain.
+
+    Where one of these is absent, so are they.
+    """
+    common = {token: frozenset.intersection(*needed) for token, needed in partners.items()}
+    served = Counter(part for parts in common.values() for part in parts)
+    found: dict[bytes, dict[bytes, list[bytes]]] = {}
+    for token in sorted(partners, key=len):
+        shared = max(common[token], key=lambda part: (served[part], part), default=b"")
+        families = found.setdefault(shared, {})
+        shortest = next((short for short in families if short in token), token)
+        families.setdefault(shortest, []).append(token)
+    return found
 
 
 @cache
