@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from torchmigrate import nodes
 from torchmigrate.scopes import Scope, Scopes
 
 State = frozenset[ast.AST]
@@ -68,7 +69,7 @@ class Reaching:
         elif isinstance(node, _Comprehension) and any(_binds(g.target, self.name) for g in node.generators):
             self._expression(node.generators[0].iter, state)
         else:
-            for child in ast.iter_child_nodes(node):
+            for child in nodes.children(node):
                 self._expression(child, state)
 
     def _inside(
@@ -95,7 +96,7 @@ class Reaching:
             if any(argument is not None and argument.arg == self.name for argument in every):
                 return
         body = node.body if isinstance(node.body, list) else [node.body]
-        inner = [part for statement in body for part in ast.walk(statement)]
+        inner = [part for statement in body for part in nodes.walk(statement)]
         declared = [n for n in inner if isinstance(n, (ast.Global, ast.Nonlocal)) and self.name in n.names]
         names = [n for n in inner if isinstance(n, ast.Name) and n.id == self.name]
         if any(not isinstance(n.ctx, ast.Load) for n in names):
@@ -220,7 +221,7 @@ class Reaching:
     _trystar = _try
 
     def _binds_in(self, body: list[ast.stmt]) -> bool:
-        return any(_binds(part, self.name) for statement in body for part in ast.walk(statement))
+        return any(_binds(part, self.name) for statement in body for part in nodes.walk(statement))
 
     def _match(self, node: ast.Match, state: State) -> State:
         self._expression(node.subject, state)
@@ -228,7 +229,7 @@ class Reaching:
         for case in node.cases:
             captures = {
                 n
-                for n in ast.walk(case.pattern)
+                for n in nodes.walk(case.pattern)
                 if self.name in (getattr(n, "name", 0), getattr(n, "rest", 0))
             }
             inner = self._bind(case.pattern) if captures else state
@@ -247,8 +248,7 @@ class Flow:
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """The parent of every node of the file."""
-        tree = self._scopes.module.node
-        return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+        return nodes.parents(self._scopes.module.node)
 
     def reaching(self, name: str, scope: Scope) -> Reaching:
         """The reads of a variable of ``scope``, with what reaches each."""
@@ -335,5 +335,5 @@ def _sole_target(statement: ast.Assign | ast.AnnAssign) -> ast.AST | None:
 
 def _binds(node: ast.AST, name: str) -> bool:
     return any(
-        isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) for n in ast.walk(node)
+        isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) for n in nodes.walk(node)
     )

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from torchmigrate.nodes import children, walk
+
 if TYPE_CHECKING:
     from torchmigrate.context import Context
     from torchmigrate.scopes import Scope
@@ -25,7 +27,7 @@ def inside(function: Function) -> Iterator[ast.AST]:
     """Every node in the body of a function."""
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
     for part in body:
-        yield from ast.walk(part)
+        yield from walk(part)
 
 
 def named(function: Function, name: str) -> list[ast.Name]:
@@ -57,7 +59,7 @@ def expressions(statement: ast.stmt) -> Iterator[ast.AST]:
     """Every expression of a statement itself, without those of the statements inside."""
     waiting: list[ast.AST] = [statement]
     while waiting:
-        for child in ast.iter_child_nodes(waiting.pop()):
+        for child in children(waiting.pop()):
             if not isinstance(child, ast.stmt):
                 waiting.append(child)
                 if not isinstance(child, _BLOCKS):
@@ -87,5 +89,5 @@ def bound_around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> set[str]:
         if isinstance(node, ast.Lambda):
             bound.update(parameter.arg for parameter in parameters(node))
         for generator in getattr(node, "generators", ()):
-            bound.update(n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name))
+            bound.update(n.id for n in walk(generator.target) if isinstance(n, ast.Name))
     return bound

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.names import leaf
+from torchmigrate.nodes import walk
 
 from .groups import INIT, argument, backends, c10d, is_nccl, may_be_nccl
 from .interpret import Interpreter
@@ -65,7 +66,7 @@ class Requests:
         self._uses = uses
         self._syntax = Syntax()
         self._steps = 0
-        self._functions = dict(_functions(uses.source.tree))
+        self._functions = dict(_functions(uses))
         self._relevant = self._relevant_names()
         self._covered: set[ast.Call] = set()
         self.traps: list[Trap] = []
@@ -123,7 +124,7 @@ class Requests:
         }
         yield from (definition for definition in relevant if definition.name not in called)
         for definition in relevant:
-            own = [node for node in ast.walk(definition) if isinstance(node, ast.Call)]
+            own = [node for node in walk(definition) if isinstance(node, ast.Call)]
             if any(leaf(node.func) in SINGLE and node not in self._covered for node in own):
                 yield definition
 
@@ -203,12 +204,11 @@ def _singles(operations: Iterable[Operation]) -> set[ast.Call]:
     return {operation.node for operation in operations if operation.transfers and not operation.batched}
 
 
-def _functions(tree: ast.Module) -> Iterator[tuple[Definition, ast.ClassDef | None]]:
+def _functions(uses: Uses) -> Iterator[tuple[Definition, ast.ClassDef | None]]:
     """Every function, with the class that it is a method of."""
-    for node in ast.walk(tree):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                yield child, node if isinstance(node, ast.ClassDef) else None
+    for node, parent in uses.flow.parents.items():
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node, parent if isinstance(parent, ast.ClassDef) else None
 
 
 def trap_at(use: Use, ctx: Context, trouble: Trouble) -> Trap | None:
@@ -229,9 +229,7 @@ def _is_ordered(use: Use, trap: Trap) -> bool:
     """Whether one branch of a condition sends and receives in one order, and the other in the other: by intent."""
     for around in use.place.ancestors():
         if isinstance(around, ast.If):
-            branches = [
-                {n for part in branch for n in ast.walk(part)} for branch in (around.body, around.orelse)
-            ]
+            branches = [{n for part in branch for n in walk(part)} for branch in (around.body, around.orelse)]
             directions = [
                 {
                     (leaf(n.func) or "")[-4:]

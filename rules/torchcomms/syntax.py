@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.names import leaf
+from torchmigrate.nodes import walk
 
 
 class Syntax:
@@ -19,7 +20,7 @@ class Syntax:
     def called(self, node: ast.AST) -> frozenset[str]:
         """The last identifiers of everything that is called."""
         if node not in self._called:
-            calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
+            calls = (part for part in walk(node) if isinstance(part, ast.Call))
             self._called[node] = frozenset(name for call in calls if (name := leaf(call.func)))
         return self._called[node]
 
@@ -27,13 +28,13 @@ class Syntax:
         """Whether it may end the function, or the loop's round, that it stands in."""
         if node not in self._leaves:
             exits = (ast.Return, ast.Break, ast.Continue)
-            self._leaves[node] = any(isinstance(part, exits) for part in ast.walk(node))
+            self._leaves[node] = any(isinstance(part, exits) for part in walk(node))
         return self._leaves[node]
 
     def assigned(self, node: ast.AST) -> frozenset[str]:
         """The names that it binds."""
         if node not in self._assigned:
-            names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
+            names = (part for part in walk(node) if isinstance(part, ast.Name))
             self._assigned[node] = frozenset(name.id for name in names if isinstance(name.ctx, ast.Store))
         return self._assigned[node]
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchmigrate.nodes import walk
+
 from .schedule import Channels, Group, Operation, Transfer
 
 WORLD = Group("world")
@@ -224,7 +226,7 @@ def method_of(definition: ast.ClassDef, name: str) -> ast.FunctionDef | ast.Asyn
 
 
 def is_generator(definition: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return any(isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await)) for node in ast.walk(definition))
+    return any(isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await)) for node in walk(definition))
 
 
 def is_true(test: ast.expr) -> bool:
