@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,6 +73,35 @@ def test_many_processes_say_what_one_says(
     )
     assert one == two
     assert sum(len(findings) for _, findings, _ in one) > runner.WORTHWHILE
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "starts"),
+    [
+        ("import torch\nx: torch.jit.Final = 1\n", runner.WORTHWHILE // 4, True),
+        ("import torch\nx: torch.jit.Final = 1\n", runner.WORTHWHILE // 10, False),
+        ("import torch\n", runner.WORTHWHILE // 4, False),
+        ("import torch\n", runner.WORTHWHILE, True),
+    ],
+)
+def test_processes_start_where_it_is_worthwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, number: int, starts: bool
+) -> None:
+    started: list[int] = []
+    map_all = workers.map_all
+
+    def recorded(make: Any, items: Any, count: int) -> Any:
+        started.append(len(items))
+        return map_all(make, items, count)
+
+    monkeypatch.setattr(workers, "map_all", recorded)
+    for index in range(number):
+        (tmp_path / f"m{index:03}.py").write_text(text)
+    inputs = [Input(str(path)) for path in sorted(tmp_path.iterdir())]
+    settings, minimum = settings_of(["--jobs", "2"])
+    results = list(runner.check(inputs, settings, min_version=minimum))
+    assert [result.path for result in results] == [file.path for file in inputs]
+    assert bool(started) is starts
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the children must be forks")

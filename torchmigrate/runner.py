@@ -32,6 +32,9 @@ Progress = Callable[[int, int], None]
 WORTHWHILE = 400
 """Files from which on starting processes costs less than it saves; of files that rules look into, an eighth."""
 
+_PRIOR = 8
+"""The share of files that rules look into begins as if it had been seen in so many."""
+
 _DIED = "the process that looked at it died; it is not checked"
 
 MAX_PASSES = 10
@@ -172,6 +175,7 @@ class Run:
         self.failed = False
         """Whether a file could not be looked at, which may go better the next time."""
         self._garbage = Paused()
+        self._scanned = 0
 
     @cached_property
     def context(self) -> bytes:
@@ -257,7 +261,7 @@ class Run:
 
     def _scan_all(self, progress: Progress | None) -> None:
         facts: dict[str, Facts] = {}
-        for done, (path, look) in enumerate(self._looks(list(self.files), WORTHWHILE, first=True)):
+        for done, (path, look) in enumerate(self._looks(list(self.files), first=True)):
             if progress is not None:
                 progress(done, len(self.files))
             self.failed = self.failed or look.failed
@@ -272,22 +276,29 @@ class Run:
         for told in facts.values():
             self.project.mention(told.mentions)
         provisional = [path for path, told in facts.items() if told.provisional]
-        for path, look in self._looks(provisional, WORTHWHILE // 8, first=False):
+        for path, look in self._looks(provisional, first=False):
             self.failed = self.failed or look.failed
             if look.scan is not None:
                 self._keep(path, look.scan.result)
         if progress is not None:
             progress(len(self.files), len(self.files))
 
-    def _looks(self, paths: list[str], worthwhile: int, *, first: bool) -> Iterator[tuple[str, Look]]:
+    def _looks(self, paths: list[str], *, first: bool) -> Iterator[tuple[str, Look]]:
         """What each file gives with what is known of the project; ``first``: while nothing is.
 
-        In processes of their own if there are ``worthwhile`` files or more; then in no particular order.
+        In processes of their own from where on it is worthwhile for what is left; then in no particular order.
         """
-        if len(paths) < worthwhile or self.settings.jobs == 1:
-            for path in paths:
-                yield path, self.look(path, self.files[path], first=first)
-            return
+        hits = 0 if first else _PRIOR
+        for done, path in enumerate(paths):
+            share = hits / (done + _PRIOR)
+            if self.settings.jobs != 1 and (len(paths) - done) * (1 + 7 * share) >= WORTHWHILE:
+                yield from self._shared(paths[done:], first=first)
+                return
+            before = self._scanned
+            yield path, self.look(path, self.files[path], first=first)
+            hits += self._scanned - before
+
+    def _shared(self, paths: list[str], *, first: bool) -> Iterator[tuple[str, Look]]:
         from torchmigrate import workers
 
         self.engine  # noqa: B018 - what it imports, processes that are forked need not
@@ -329,6 +340,7 @@ class Run:
         Linker(list(self.files), read, look, facts, self.project, self.engine.watch).link()
 
     def _scan(self, path: str, file: Input, data: bytes) -> Scan:
+        self._scanned += 1
         self._garbage.tick(len(data))
         return self.engine.scan(file.path, data, self.project, self.project.links(path))
 

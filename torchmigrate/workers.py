@@ -45,7 +45,8 @@ def map_all(
 
     ``make`` (picklable) is called once in each of the ``count`` processes, and gives the function that does the work.
     """
-    chunks = [list(items[i : i + _CHUNK]) for i in range(0, len(items), _CHUNK)]
+    number = -(-len(items) // _CHUNK)
+    chunks = [list(items[i::number]) for i in range(number)]  # large files are often neighbours
     lost: list[list[Item]] = []
     with _pool(make, count) as pool:
         yield from _results(pool, chunks, lost)
