@@ -191,8 +191,10 @@ class Uses:
 
     def _children(self, node: ast.AST, around: Surroundings) -> None:
         """Walks the expressions below a node; the statements below it have places of their own."""
-        for name, value in ast.iter_fields(node):
-            inner = around.inside(node)
+        plain = around.inside(node)
+        for name in node._fields:
+            value = getattr(node, name, None)
+            inner = plain
             if name in ("annotation", "returns"):
                 inner = around.inside(node, kind=Kind.ANNOTATION)
             elif name == "bases" or (name == "keywords" and isinstance(node, ast.ClassDef)):
