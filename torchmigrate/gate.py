@@ -1,13 +1,13 @@
 """Gate 1: whether a file spells anything that leads to a watched symbol, asked of its bytes alone.
 
-Most files are turned away here, so everything is one search for a literal, which runs at memory speed.
+Most files are turned away here, most of them because a word is missing in the set that their words make.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from torchmigrate.symbols import segments
@@ -71,10 +71,9 @@ class Gate:
         served: dict[bytes, list[str]] = {}
         for symbol, token in self.token_of.items():
             served.setdefault(token.encode(), []).append(symbol)
-        self._beginnings = {
-            segments(s[:-1])[-1].encode() for s in symbols if s.endswith("*") and not s.endswith(".*")
-        }
-        """Identifiers of which the symbols give the beginning only."""
+        open_ended = [segments(s[:-1]) for s in symbols if s.endswith("*") and not s.endswith(".*")]
+        self._beginnings = {parts[-1].encode(): parts[-2].encode() for parts in open_ended}
+        """Identifiers of which the symbols give the beginning only, each with the one before it."""
         self._below_torch = {
             token for token, of in served.items() if all(segments(s)[1:2] == [token.decode()] for s in of)
         }
@@ -84,7 +83,6 @@ class Gate:
             if token not in self._beginnings and all(segments(s)[-1] != token.decode() for s in of)
         }
         self._partners = {token: _beside(token.decode(), of) for token, of in served.items()}
-        self._families = _families(self._partners)
 
     def passes(self, text: bytes) -> bool:
         """Whether the text mentions torch, and spells a token as an identifier of its own.
@@ -108,20 +106,14 @@ class Gate:
             yield from self._places(token, text)
 
     def _present(self, text: bytes) -> Iterator[bytes]:
-        """The tokens that the text contains, if it spells what must stand beside them."""
-        for shared, families in self._families.items():
-            if shared and not self._spells(shared, text):
-                continue
-            for shortest, tokens in families.items():
-                if shortest in text:
-                    for token in tokens:
-                        if token in text and any(
-                            all(self._spells(part, text) for part in parts) for parts in self._partners[token]
-                        ):
-                            yield token
-
-    def _spells(self, name: bytes, text: bytes) -> bool:
-        return name in text and self._pattern(name).search(text) is not None
+        """The tokens that the text spells, with what must stand beside them."""
+        words = set(text.translate(_WORDS).split())
+        for beginning, owner in self._beginnings.items():
+            if owner in words and beginning in text and self._pattern(beginning).search(text):
+                words.add(beginning)
+        for token, needed in self._partners.items():
+            if token in words and any(parts <= words for parts in needed):
+                yield token
 
     def _pattern(self, name: bytes) -> re.Pattern[bytes]:
         return identifier(name.decode(), beginning=name in self._beginnings)
@@ -138,6 +130,9 @@ class Gate:
                 yield start
 
 
+_WORDS = re.sub(rb"\W", b" ", bytes(range(256)))
+"""Leaves identifiers, and spaces between them."""
+
 _COMMENT = re.compile(rb"#[^\r{]*\Z")
 """The beginning of a line that is a comment, and cannot be the inside of an f-string or follow a ``\\r``."""
 
@@ -153,22 +148,6 @@ def _beside(token: str, symbols: list[str]) -> list[frozenset[bytes]]:
         if not any(fewer <= parts for fewer in needed):
             needed.append(parts)
     return needed
-
-
-def _families(partners: Mapping[bytes, list[frozenset[bytes]]]) -> dict[bytes, dict[bytes, list[bytes]]]:
-    """The tokens by an identifier that all their symbols have (or ``b""``), and by the shortest token that they contain.
-
-    Where one of these is absent, so are they.
-    """
-    common = {token: frozenset.intersection(*needed) for token, needed in partners.items()}
-    served = Counter(part for parts in common.values() for part in parts)
-    found: dict[bytes, dict[bytes, list[bytes]]] = {}
-    for token in sorted(partners, key=len):
-        shared = max(common[token], key=lambda part: (served[part], part), default=b"")
-        families = found.setdefault(shared, {})
-        shortest = next((short for short in families if short in token), token)
-        families.setdefault(shortest, []).append(token)
-    return found
 
 
 @cache
