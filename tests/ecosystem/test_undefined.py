@@ -6,6 +6,7 @@ What all rules do together while scripting stays is looked at in `test_ecosystem
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
 from pathlib import Path
 
@@ -54,8 +55,10 @@ def fixed(package: Package, *options: str) -> dict[str, bytes]:
 def assert_nothing_new(package: Package, after: dict[str, bytes], folder: Path) -> None:
     """Compares what ruff says about the files before and after."""
     assert newly_undefined(package.folder, after, folder) == Counter()
-    for path, data in after.items():
-        compile(data, path, "exec", dont_inherit=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for path, data in after.items():
+            compile(data, path, "exec", dont_inherit=True)
 
 
 @pytest.mark.parametrize("name", [name for name in sorted(pinned()) if found(name)])
