@@ -12,11 +12,11 @@ well as to TorchScript.
     return None
 
 Fix safety: safe where the call becomes an annotated assignment, which TorchScript reads as well, where the code
-states the type already, or where the project neither scripts nor traces anything and, as
-`keep-torchscript-support = false` says, its users do not either. Unsafe for a plain value that users may script:
-TorchScript may infer another type from the value alone (a bare `[]` is a list of tensors to it). No fix to a plain value
-while the project itself scripts or traces. An annotation is written for a variable that no other block binds, and for
-attributes in `__init__`.
+states the type already, or where the project neither scripts nor traces anything and, as `keep-torchscript-support =
+false` says, its users do not either. Unsafe for a plain value that users may script: TorchScript may infer another
+type from the value alone (a bare `[]` is a list of tensors to it). No fix to a plain value while the project itself
+scripts or traces, unless the type is `Tensor`, for which TorchScript takes it anyway. An annotation is written for a
+variable that no other block binds, and for attributes in `__init__`.
 
 Source: torch 2.0.1 to 2.15.0 wheels: torch/jit/__init__.py (`annotate`).
 """
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.calls import argument
 from torchmigrate.findings import Finding, Fix
+from torchmigrate.names import leaf
 from torchmigrate.rule import Rule, Safety
 
 from .inert import ASKS, needed_by, waits_for
@@ -70,7 +71,7 @@ def _fix(use: Use, ctx: Context) -> Fix | str:
         if isinstance(statement, ast.Assign) and _can_be_annotated(use, statement, value):
             whole, title, safe = statement, "Annotate the variable instead", True
             text = f"{ctx.text(statement.targets[0])}: {ctx.embedded(given, statement)} = {plain}"
-    if not safe and (waiting := waits_for(ctx)):
+    if not safe and leaf(given) != "Tensor" and (waiting := waits_for(ctx)):
         return f"TorchScript may infer another type from the value alone; {waiting}"
     kept = [ctx.source.span(value), *([ctx.source.span(given)] if whole is statement else [])]
     if len(ctx.blocks.comments(whole)) > sum(len(ctx.blocks.comments(span)) for span in kept):
