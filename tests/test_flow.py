@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from torchmigrate.flow import Escape, Flow
+from torchmigrate.flow import Escape, Flow, is_returned
 from torchmigrate.scopes import Scopes
 
 
@@ -78,6 +78,31 @@ def test_a_comprehension_has_a_variable_of_its_own() -> None:
 def test_what_may_be_another_value_escapes(body: str) -> None:
     with pytest.raises(Escape):
         lines_of(f"def f():\n {body}\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (
+            "if x:\n  v = make()\n else:\n  v = 1\n a(v)",
+            "the only value that `v` may have in line 6: line 5 may",
+        ),
+        ("if x:\n  v = make()\n else:\n  v = 1\n a(v)\n return v", "is returned, and"),
+        ("if x:\n  v = make()\n else:\n  v = 1\n a(v)\n return [x, v]", "is returned, and"),
+    ],
+)
+def test_an_escape_says_what_becomes_of_the_value(body: str, reason: str) -> None:
+    with pytest.raises(Escape, match=reason):
+        lines_of(f"def f():\n {body}\n")
+
+
+@pytest.mark.parametrize("text", ["return v, 1", "return v if x else None", "yield [1, *(v or w)]"])
+def test_a_part_of_what_is_returned_is_returned(text: str) -> None:
+    flow = Flow(Scopes(tree := ast.parse(f"def f():\n {text}\n g(v)\n return 1 if v else w(v)\n")))
+    reads = sorted(
+        (n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "v"), key=lambda n: n.lineno
+    )
+    assert [is_returned(read, flow.parents) for read in reads] == [True, False, False, False]
 
 
 def test_what_is_kept_elsewhere_is_where_it_goes() -> None:

@@ -7,7 +7,7 @@ from anywhere in its ``try`` block. A ``with`` statement is taken not to swallow
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,6 +20,10 @@ State = frozenset[ast.AST]
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Deferred = (*_Function, ast.Lambda)
 _Comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_Wholes = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred, ast.IfExp, ast.BoolOp)
+
+RETURNED = "is returned, and what the callers do with it is not known here"
+"""The message of an `Escape` to the callers of the function."""
 
 
 class Escape(Exception):
@@ -295,13 +299,20 @@ class Flow:
         for read, state in reaching.reads.items():
             if target in state:
                 if not all(other is target or self._is_none(other, target.id, scope) for other in state):
-                    raise Escape(
-                        f"is one of several values that `{target.id}` may have in line {read.lineno}"
-                    )
+                    raise Escape(self._one_of_several(target, read, reaching))
                 yield from self.places(read, scope)
         if len(reaching.bindings) == 1:
             for read in reaching.captured:
                 yield read
+
+    def _one_of_several(self, target: ast.Name, read: ast.Name, reaching: Reaching) -> str:
+        """How a value leaves the scope that is read where another one may be; returning it matters more than the rest."""
+        reads = (other for other, state in reaching.reads.items() if target in state)
+        if any(is_returned(other, self.parents) for other in reads):
+            return RETURNED
+        others = sorted(o.lineno for o in reaching.reads[read] if isinstance(o, ast.expr) and o is not target)
+        bound = f": line {others[0]} may have bound another" if others else ""
+        return f"is not the only value that `{target.id}` may have in line {read.lineno}{bound}"
 
     def _is_none(self, binding: ast.AST, name: str, scope: Scope) -> bool:
         """Whether a binding gives no value: ``x = None``, or none yet."""
@@ -325,6 +336,14 @@ class Flow:
         while parent is not None:
             yield parent
             parent = self.parents.get(parent)
+
+
+def is_returned(place: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a scope returns the value in a place, by itself or as a part of something."""
+    part, parent = place, parents.get(place)
+    while isinstance(parent, _Wholes) and getattr(parent, "test", None) is not part:
+        part, parent = parent, parents.get(parent)
+    return isinstance(parent, (ast.Return, ast.Yield))
 
 
 def _sole_target(statement: ast.Assign | ast.AnnAssign) -> ast.AST | None:

@@ -82,7 +82,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     given = argument(call, 0, "backend") or options.get("backend")
     found = backends(given, use, ctx)
-    if found is not None and not any(map(is_nccl, found)):
+    if (found is not None and not any(map(is_nccl, found))) or _is_for_xla(call, options):
         return
     condition = "" if found is not None and all(map(is_nccl, found)) else "with nccl and "
     message = f"{condition}without `device_id`, torch 2.15 takes GPU LOCAL_RANK (else the rank) modulo the GPU count"
@@ -92,6 +92,12 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _has_device(use: Use, call: ast.Call) -> bool:
     given = argument(call, 8, "device_id")
     return given is not None and not (isinstance(given, ast.Constant) and given.value is None)
+
+
+def _is_for_xla(call: ast.Call, options: dict[str, ast.expr]) -> bool:
+    """Whether the meeting point is one that only torch_xla registers, for its own backend."""
+    method = argument(call, 1, "init_method") or options.get("init_method")
+    return method is not None and (string(method) or "").startswith("xla:")
 
 
 def _is_retry(use: Use) -> bool:

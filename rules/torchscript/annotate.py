@@ -12,10 +12,11 @@ well as to TorchScript.
     return None
 
 Fix safety: safe where the call becomes an annotated assignment, which TorchScript reads as well, where the code
-states the type already, or where the project neither scripts nor traces anything and, as
-`keep-torchscript-support = false` says, its users do not either. Unsafe for a plain value that may be scripted:
-TorchScript may infer another type from the value alone (a bare `[]` is a list of tensors to it). An annotation is
-written for a variable that no other block binds, and for attributes in `__init__`.
+states the type already, or where the project neither scripts nor traces anything and, as `keep-torchscript-support =
+false` says, its users do not either. Unsafe for a plain value that users may script: TorchScript may infer another
+type from the value alone (a bare `[]` is a list of tensors to it). No fix to a plain value while the project itself
+scripts or traces, unless the type is `Tensor`, for which TorchScript takes it anyway. An annotation is written for a
+variable that no other block binds, and for attributes in `__init__`.
 
 Source: torch 2.0.1 to 2.15.0 wheels: torch/jit/__init__.py (`annotate`).
 """
@@ -28,9 +29,10 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.calls import argument
 from torchmigrate.findings import Finding, Fix
+from torchmigrate.names import leaf
 from torchmigrate.rule import Rule, Safety
 
-from .authoring import ASKS, makes_torchscript
+from .inert import ASKS, needed_by, waits_for
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -62,14 +64,15 @@ def _fix(use: Use, ctx: Context) -> Fix | str:
         return "the call does not show its type and its value"
     plain = ctx.embedded(value, use.parents[-2])
     whole: ast.AST = call
-    scripted = ctx.options.keep_torchscript_support or makes_torchscript(ctx)
-    text, title, safe = plain, "Use the plain value", not scripted
+    text, title, safe = plain, "Use the plain value", needed_by(ctx) is None
     if getattr(statement, "value", None) is call:
         said = ctx.text(said_node) if (said_node := _said(use)) is not None else None
         safe |= said == ctx.text(given)
         if isinstance(statement, ast.Assign) and _can_be_annotated(use, statement, value):
             whole, title, safe = statement, "Annotate the variable instead", True
             text = f"{ctx.text(statement.targets[0])}: {ctx.embedded(given, statement)} = {plain}"
+    if not safe and leaf(given) != "Tensor" and (waiting := waits_for(ctx)):
+        return f"TorchScript may infer another type from the value alone; {waiting}"
     kept = [ctx.source.span(value), *([ctx.source.span(given)] if whole is statement else [])]
     if len(ctx.blocks.comments(whole)) > sum(len(ctx.blocks.comments(span)) for span in kept):
         return "a comment inside the call would be lost"

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchmigrate import calls
-from torchmigrate.flow import Escape
+from torchmigrate.flow import RETURNED, Escape, is_returned
 
 from .authoring import LOADING
 
@@ -115,11 +115,9 @@ class Chain:
         elif isinstance(parent, ast.keyword) and isinstance(around, ast.Call):
             self._argument(place, around)
         elif not _is_none_test(parent):
-            raise Escape(self._way_out(parent))
+            raise Escape(RETURNED if is_returned(place, self.flow.parents) else self._way_out(parent))
 
     def _way_out(self, parent: ast.AST) -> str:
-        if isinstance(parent, (ast.Return, ast.Yield)):
-            return "is returned, and what the callers do with it is not known here"
         if isinstance(parent, (ast.Assign, ast.AnnAssign)):
             target = parent.targets[0] if isinstance(parent, ast.Assign) else parent.target
             return f"is kept in `{self.ctx.text(target)}`, which other functions can use"

@@ -1,4 +1,4 @@
-"""Whether a function has control flow that a trace would freeze."""
+"""Whether a function has what a trace would freeze: control flow, and numbers made of tensors."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ _STATIC_TYPES = frozenset({"bool", "str"})
 _STATIC_CALLS = frozenset(
     {"isinstance", "hasattr", "is_scripting", "is_tracing", "dim", "is_cuda", "is_floating_point"}
 )
+_NUMBERS = frozenset({"int", "float", "bool", "len", "tensor"})
+_CONVERSIONS = frozenset({"item", "tolist", "tensor"})
 _STATIC_ATTRIBUTES = frozenset({"ndim", "dtype", "device", "is_cuda", "requires_grad", "training"})
 
 
 def depends_on_values(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a loop or a branch may depend on the value or the size of a tensor.
+    """Whether a loop, a branch or a number may depend on the value or the size of a tensor.
 
     Not counted are tests for None, of types, of flags (parameters annotated as bool or str), and loops over literals.
+    Numbers are what `int`, `.item()` and their like return, and what `torch.tensor` is given: a trace keeps the values
+    that they have in it.
     """
     arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
     flags = {
@@ -29,7 +33,20 @@ def depends_on_values(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
             return True
         if isinstance(node, (ast.For, ast.comprehension)) and not _is_counted(node.iter):
             return True
+        if isinstance(node, ast.Call) and _freezes(node):
+            return True
     return False
+
+
+def _freezes(call: ast.Call) -> bool:
+    """Whether a trace keeps what the call returns as a constant, though it is not one."""
+    if leaf(call.func) not in (_NUMBERS if isinstance(call.func, ast.Name) else _CONVERSIONS):
+        return False
+    functions = {
+        node.func for argument in call.args for node in ast.walk(argument) if isinstance(node, ast.Call)
+    }
+    given = [node for argument in call.args for node in ast.walk(argument) if node not in functions]
+    return not call.args or any(isinstance(node, ast.Name) for node in given)
 
 
 def _is_static(test: ast.expr, flags: set[str]) -> bool:

@@ -55,7 +55,7 @@ def fix_of(use: Use, ctx: Context) -> Fix | str:
         return "it is not called here"
     if use.symbol in LOADING:
         return "nothing here exports the file; it must be exported again first"
-    return "what it is given is not traced in this scope"
+    return "what it is given is not certainly traced in this scope"
 
 
 def _fixes(ctx: Context) -> Iterator[tuple[int, Fix | str]]:

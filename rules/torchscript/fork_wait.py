@@ -11,9 +11,9 @@ once, in the same thread.
 
 Work that shall run at the same time: `concurrent.futures.ThreadPoolExecutor().submit(f, x)`.
 
-Fix safety: safe where nothing in the project scripts and every future is waited for in its scope. Unsafe while the
-project scripts: there `fork` does run in parallel. No fix where the future leaves its scope, or has `.then`, `.done` or
-`.value` called.
+Fix safety: in TorchScript `fork` does run in parallel, so there is no fix while anything in the project scripts or
+traces, and it is unsafe until the project says that its users do not either: `keep-torchscript-support = false`. No fix
+where the future leaves its scope, or has `.then`, `.done` or `.value` called.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/jit/_async.py.
 """

@@ -11,7 +11,7 @@ from torchmigrate.flow import Escape
 from torchmigrate.names import leaf
 from torchmigrate.rule import Kind, Safety
 
-from .authoring import makes_torchscript
+from .inert import waits_for
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -38,7 +38,9 @@ def fix_of(use: Use, ctx: Context) -> Fix | str:
         return (
             "what it waits for is not made in this scope" if use.symbol in WAITS else "nothing is called here"
         )
-    safety = Safety.UNSAFE if makes_torchscript(ctx) else Safety.SAFE
+    if waiting := waits_for(ctx):
+        return f"TorchScript runs what is forked at the same time; {waiting}"
+    safety = Safety.UNSAFE if ctx.options.keep_torchscript_support else Safety.SAFE
     return Fix(tuple(edits), safety, "Call the function, and use its result")
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from typing import TYPE_CHECKING
 
 from torchmigrate.findings import Edit
-from torchmigrate.names import leaf
+from torchmigrate.names import leaf, string
 
 if TYPE_CHECKING:
     from torchmigrate.context import Context
@@ -25,6 +26,29 @@ def is_same(path: ast.expr | None, other: ast.expr, use: Use, chain: Chain) -> b
     if isinstance(path, ast.Constant) and isinstance(other, ast.Constant):
         return bool(path.value == other.value)
     return use.place.scope is chain.scope and ast.dump(path) == ast.dump(other)
+
+
+def may_be_same(path: ast.expr | None, other: ast.expr, use: Use, chain: Chain) -> bool:
+    """Whether what ``use`` reads from ``path`` may be the file that a chain saves to ``other``, in whatever scope.
+
+    It is another one where both names are written out and differ, and where it is no file but a buffer.
+    """
+    flow = chain.ctx.uses.flow
+    value = flow.definition(path, use.place.scope) if isinstance(path, ast.Name) else path
+    if isinstance(value, ast.Call) and leaf(value.func) == "BytesIO" and use.place.scope is not chain.scope:
+        return False
+    names = _name(path, use, chain.ctx), _name(other, chain.use, chain.ctx)
+    return None in names or names[0] == names[1]
+
+
+def _name(path: ast.expr | None, use: Use, ctx: Context) -> str | None:
+    """The name of a file without its folders, where it is written out."""
+    literal = _literal(path, use, ctx) if path is not None else None
+    if isinstance(literal, ast.JoinedStr):
+        end = string(literal.values[-1]) if literal.values else None
+        return os.path.basename(end) if end is not None and "/" in end else None
+    text = string(literal) if literal is not None else None
+    return os.path.basename(text) if text is not None else None
 
 
 def renamed(paths: list[ast.expr], ctx: Context, use: Use) -> list[Edit]:

@@ -14,7 +14,7 @@ from torchmigrate.uses import Use
 
 from .authoring import LOADING
 from .chain import SAVE_METHODS, SAVES, Chain, Withheld, is_method
-from .paths import is_same, renamed
+from .paths import is_same, may_be_same, renamed
 from .rewriting import Rewriting
 
 
@@ -71,8 +71,9 @@ def _followed(rewriting: Rewriting, path: ast.expr) -> None:
         if read is not None and is_same(read, path, use, chain):
             paths.append(read)
             loaded(rewriting, use)
-        elif use.place.scope is chain.scope and not (_is_literal(read) and _is_literal(path)):
-            raise Withheld("this scope also loads a TorchScript file, which may be the one that is saved")
+        elif may_be_same(read, path, use, chain):
+            where = "this scope also" if use.place.scope is chain.scope else f"line {use.node.lineno}"
+            raise Withheld(f"{where} loads a TorchScript file, which may be the one that is saved")
     for mention in ctx.project.uses(*LOADING, kinds=(Kind.CALL,)):
         if mention.path != ctx.source.path and _may_be(dict(mention.constants), path):
             raise Withheld(
@@ -91,10 +92,6 @@ def _may_be(given: dict[str, object], path: ast.expr) -> bool:
     if not isinstance(read, str) or saved is None:
         return True
     return os.path.basename(read) == os.path.basename(saved)
-
-
-def _is_literal(path: ast.expr | None) -> bool:
-    return isinstance(path, ast.Constant)
 
 
 def _other_saves(chain: Chain) -> Iterator[tuple[Use, ast.expr]]:

@@ -23,8 +23,8 @@ A module is exported with example inputs if it is saved or deployed, and compile
 Fix safety: unsafe.
 - A model that calls a compiled function can no longer be given to `torch.jit.trace`, to `torch.fx.symbolic_trace`, or to
   `torch.onnx.export(..., dynamo=False)`: they raise RuntimeError. Where the project does one of these, the fix removes
-  the decorator instead. A function with loops or branches that depend on values, which a trace would freeze (with a
-  TracerWarning), then has no fix unless `script-replacement = "eager"` asks for it. A library whose users may trace
+  the decorator instead. A function with loops or branches that depend on values, or that makes numbers of tensors (`int(x)`,
+  `x.item()`, `torch.tensor([h, w])`), all of which a trace would freeze (with a TracerWarning), then has no fix unless `script-replacement = "eager"` asks for it. A library whose users may trace
   should set that too.
 - The first call compiles (seconds; a C++ compiler or Triton is needed), and again for new sizes; a small function can be
   slower than without.
@@ -73,7 +73,7 @@ rule = Rule(
 
 _TRACED = "the project traces (`torch.jit.trace`, `symbolic_trace` or the ONNX exporter): a trace refuses compiled functions"
 _KEPT = (
-    "a trace keeps the function's loops and branches only while it is scripted; "
+    "a trace keeps the function's loops, branches and conversions to numbers only while it is scripted; "
     '`script-replacement = "eager"` makes it a plain function all the same'
 )
 _UNSEEN = "the project traces, which keeps loops and branches only of scripted functions, and this one is not in sight"

@@ -20,18 +20,19 @@ from pathlib import Path
 
 CAPTURE = "is_current_stream_capturing"
 WATCHED = re.compile(
-    r"torch\.jit(\.|$)|torch\._jit_internal(\.|$)|torch\._C\._jit_|torch\._C\._cuda_isCurrentStreamCapturing$"
+    r"torch\.jit(\.|$)|torch\._jit_internal(\.|$)|torch\._C\.(_jit_|_get_tracing_state$|_cuda_isCurrentStreamCapturing$)"
     rf"|(.*\.)?{CAPTURE}$"
 )
 QUOTED = re.compile(
     r"(.*\.)?(?P<name>torch\.(_?jit|_C\._jit)[\w.]*|torch\._C\._cuda_isCurrentStreamCapturing)$"
 )
-# A file without one of these can only use a watched symbol under a name that another file gave it.
-# The decorators of other compilers are no sign of it; there are packages with little else.
+# A file without one of these can only use a watched symbol under a name that another file gave it, and so can one that
+# never says "torch". The decorators of other compilers are no sign of it, nor is a package of that name next to the file;
+# there are packages with little else.
 TOKENS = re.compile(
-    rb"(?<!cute\.)(?<!triton\.)(?<![A-Za-z0-9])jit(?![A-Za-z0-9])|[cC]urrent_?[sS]tream_?[cC]apturing"
+    rb"(?<!cute\.)(?<!triton\.)(?<!from \.)(?<!from \.\.)(?<!from \.\.\.)(?<!\w)jit(?!\w)|(?<!\w)_jit_"
+    rb"|[cC]urrent_?[sS]tream_?[cC]apturing|_get_tracing_state"
 )
-
 
 BINDING = (ast.stmt, ast.arg, ast.ExceptHandler, ast.comprehension, ast.withitem, ast.NamedExpr)
 
@@ -126,6 +127,14 @@ class Module:
                 self.imports[
                     name
                 ] += []  # the fallback of an optional import: bound, and not to anything else
+            case (
+                ast.Name(id=name),
+                ast.Call(
+                    func=ast.Attribute(attr="importorskip" | "import_module"),
+                    args=[ast.Constant(value=str(module)), *_],
+                ),
+            ):
+                self.imports[name].append(module)
             case ast.Name(id=name), (
                 ast.Name()
                 | ast.Attribute()
@@ -423,9 +432,9 @@ def uses_of(package: Package) -> list[Use]:
     """
     data = {path: path.read_bytes() for path in package.files}
     waiting = set(data)
-    tokens = TOKENS
+    chosen = [path for path in sorted(waiting) if b"torch" in data[path] and TOKENS.search(data[path])]
     uses: list[Use] = []
-    while chosen := [path for path in sorted(waiting) if tokens.search(data[path])]:
+    while chosen:
         waiting.difference_update(chosen)
         names: set[str] = set()
         for path in chosen:
@@ -444,6 +453,7 @@ def uses_of(package: Package) -> list[Use]:
         if not names:
             break
         tokens = re.compile(rb"\b(" + b"|".join(re.escape(name.encode()) for name in sorted(names)) + rb")\b")
+        chosen = [path for path in sorted(waiting) if tokens.search(data[path])]
     return sorted(uses, key=lambda use: (use.path, use.line, use.column, use.name))
 
 

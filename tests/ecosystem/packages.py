@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from packaging.utils import canonicalize_name
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
 REQUIREMENTS = Path(__file__).with_name("packages.txt")
@@ -64,29 +70,33 @@ def pinned(requirements: Path = REQUIREMENTS) -> dict[str, Package]:
 
 
 def fetch(packages: list[Package]) -> None:
-    """Downloads and unpacks those packages whose sources are not in the cache yet.
+    """Downloads and unpacks those packages whose sources are not in the cache yet; one process at a time.
 
-    Raises subprocess.CalledProcessError where pip does not find the wheel or its hash differs.
+    Raises subprocess.CalledProcessError where pip does not find a wheel or its hash differs.
     """
-    missing = [package for package in packages if not package.folder.is_dir()]
-    if not missing:
+    if all(package.folder.is_dir() for package in packages):
         return
     cache().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache(), prefix=".download-") as name:
-        download = Path(name)
-        for package in missing:
-            wheels = download / f"{package.name}.wheels"
-            sources = download / package.name
-            requirement = download / f"{package.name}.txt"
-            requirement.write_text(package.requirement + "\n", encoding="utf-8")
-            _download(requirement, wheels)
-            (wheel,) = wheels.glob("*.whl")
-            unpack(wheel, sources)
-            sources.rename(package.folder)
-            wheel.unlink()
+    with _alone(), tempfile.TemporaryDirectory(dir=cache(), prefix=".download-") as name:
+        missing = [package for package in packages if not package.folder.is_dir()]
+        halves = [half for half in (missing[::2], missing[1::2]) if half]
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(_download, halves, [Path(name, "first"), Path(name, "second")]))
 
 
-def _download(requirement: Path, folder: Path) -> None:
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Waits until no other process is in here with the same cache: the tests run in several."""
+    lock = sqlite3.connect(cache() / ".lock", timeout=3600, isolation_level=None)
+    with closing(lock):
+        lock.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+def _download(packages: list[Package], folder: Path) -> None:
+    folder.mkdir()
+    requirements = folder / "requirements.txt"
+    requirements.write_text("".join(f"{package.requirement}\n" for package in packages), encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     command += [
         "--only-binary=:all:",
@@ -95,7 +105,11 @@ def _download(requirement: Path, folder: Path) -> None:
         f"--python-version={PYTHON}",
     ]
     command += [f"--platform={platform}" for platform in PLATFORMS]
-    subprocess.run([*command, "--dest", str(folder), "--requirement", str(requirement)], check=True)
+    subprocess.run([*command, "--dest", str(folder), "--requirement", str(requirements)], check=True)
+    wheels = {canonicalize_name(wheel.name.split("-")[0]): wheel for wheel in folder.glob("*.whl")}
+    for package in packages:
+        unpack(wheels[canonicalize_name(package.name)], folder / package.name)
+        (folder / package.name).rename(package.folder)
 
 
 def unpack(wheel: Path, folder: Path) -> None:

@@ -1,8 +1,7 @@
 """Prints how many TorchScript findings on real packages get a fix, as Markdown: `python -m tests.ecosystem.rates`.
 
 A table by rule, with the reasons why there is none; then the two kinds of calls whose fixes matter most, with the places
-that get none. First for the packages of `packages.txt`, then for those of `further.txt`, which trace more; an argument
-names another list.
+that get none. For the packages of `packages.txt`; an argument names another list.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from .packages import REQUIREMENTS, Package, fetch, pinned
 
 OPTIONS = ("--isolated", "--select", "TS", "--min-version", "2.12", "--target-version", "2.15")
 # What a finding says of a result that other scopes, files or libraries go on to use.
-ESCAPES = re.compile(r"its result (is (returned|kept|passed|one of several values)|goes where)")
+ESCAPES = re.compile(r"its result (is (returned|kept|passed|not the only value)|goes where)")
 REASONS = 6
 
 
@@ -132,9 +131,5 @@ def report(requirements: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    lists = [Path(argument) for argument in sys.argv[1:]] or [
-        REQUIREMENTS,
-        REQUIREMENTS.with_name("further.txt"),
-    ]
-    for requirements in lists:
+    for requirements in [Path(argument) for argument in sys.argv[1:]] or [REQUIREMENTS]:
         print("\n".join(report(requirements)))

@@ -16,19 +16,14 @@ def explains(edits: Iterable[dict[str, Any]], before: str, after: str) -> bool:
     Edits that overlap exclude each other; insertions at one place may all be made, in any order. Import statements may
     lose what the edits left unused, which no finding reports.
     """
-    starts = [0, *(match.end() for match in re.finditer("\r\n|\r|\n", before))]
-
-    def offset(place: dict[str, int]) -> int:
-        return starts[place["line"] - 1] + place["column"] - 1
-
-    reported = {(offset(edit["start"]), offset(edit["end"]), edit["content"]) for edit in edits}
+    starts = _line_starts(before)
     imports = sorted(
         (starts[node.lineno - 1], starts[(node.end_lineno or node.lineno)])
         for node in ast.walk(ast.parse(before))
         if isinstance(node, ast.Import | ast.ImportFrom) and (node.end_lineno or 0) < len(starts)
     )
     ends, kept = {0}, 0
-    for group in _groups(sorted(reported)):
+    for group in _groups(_by_offset(edits, starts)):
         start, end = group[0][0], max(edit[1] for edit in group)
         ends = _keep(ends, before, kept, start, imports, after)
         replacements = {before[start:one] + content + before[two:end] for one, two, content in group}
@@ -39,6 +34,29 @@ def explains(edits: Iterable[dict[str, Any]], before: str, after: str) -> bool:
             ends = _continue(ends, replacements | {before[start:end]}, after)
         kept = end
     return len(after) in _keep(ends, before, kept, len(before), imports, after)
+
+
+def applied(edits: Iterable[dict[str, Any]], before: str) -> str:
+    """The text with the edits of a JSON report made, except those that overlap an earlier one."""
+    parts, end = [], 0
+    for start, stop, content in _by_offset(edits, _line_starts(before)):
+        if start >= end:
+            parts += [before[end:start], content]
+            end = stop
+    return "".join([*parts, before[end:]])
+
+
+def _line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer("\r\n|\r|\n", text))]
+
+
+def _by_offset(edits: Iterable[dict[str, Any]], starts: list[int]) -> list[Edit]:
+    """The edits in the order of the text."""
+
+    def offset(place: dict[str, int]) -> int:
+        return starts[place["line"] - 1] + place["column"] - 1
+
+    return sorted({(offset(edit["start"]), offset(edit["end"]), edit["content"]) for edit in edits})
 
 
 def _keep(
@@ -64,10 +82,10 @@ def _shortened(statement: str, after: str, place: int) -> Iterator[int]:
 
 
 def _groups(edits: list[Edit]) -> Iterable[list[Edit]]:
-    """The edits, those that overlap or begin at the same place together."""
+    """The edits, those that overlap together, and those that insert at the same place."""
     group: list[Edit] = []
     for edit in edits:
-        if group and edit[0] >= max(end for _, end, _ in group) and edit[0] != group[0][0]:
+        if group and edit[0] >= max(end for _, end, _ in group) and edit[:2] != group[0][:2]:
             yield group
             group = []
         group.append(edit)

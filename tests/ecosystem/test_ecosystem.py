@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tokenize
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from io import BytesIO
 from pathlib import Path
@@ -22,8 +22,9 @@ import pytest
 
 from .oracle import Package, Use, uses_of
 from .packages import SUFFIXES, fetch, pinned
-from .replay import explains
+from .replay import applied, explains
 from .silences import entries, unreviewed
+from .undefined import newly_undefined
 
 pytestmark = pytest.mark.ecosystem
 
@@ -31,6 +32,8 @@ SNAPSHOT = Path(__file__).with_name("snapshot.json")
 # Stated, so that nothing around the copy decides.
 OPTIONS = ("--isolated", "--min-version", "2.12", "--target-version", "2.15")
 FAMILIES = ("TS", "SC")
+HANGS = 600
+"""Seconds; the largest package takes less than a tenth."""
 
 Finding = dict[str, Any]
 
@@ -53,7 +56,9 @@ class Run:
 def torchmigrate(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Runs the tool as a user does, in a folder; fails on a fault of the tool itself."""
     command = [sys.executable, "-m", "torchmigrate", *arguments, *OPTIONS, "."]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False, timeout=HANGS
+    )
     assert not re.search("Traceback|fault in torchmigrate", done.stderr), done.stderr
     assert done.returncode in (0, 1, 2), done.stderr
     return done
@@ -99,7 +104,7 @@ def used_import(use: Use, uses: list[Use]) -> bool:
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """`check` on a copy of one package, outside every checkout."""
     package = pinned()[request.param]
-    fetch([package])
+    fetch([*pinned().values()])
     copy = tmp_path_factory.mktemp(package.name) / package.name
     shutil.copytree(package.folder, copy)
     done = torchmigrate("check", "--output-format", "json", "--show", "info", folder=copy)
@@ -117,6 +122,13 @@ def fixed(run: Run) -> dict[str, bytes]:
     """The files of the package after every fix was applied."""
     torchmigrate("fix", "--apply", "--unsafe", folder=run.copy)
     return contents(run.copy)
+
+
+def test_the_packages_are_many() -> None:
+    snapshot = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
+    assert snapshot.keys() == pinned().keys()
+    assert len(snapshot) >= 25
+    assert sum(package["files"] for package in snapshot.values()) >= 20_000
 
 
 def test_only_files_that_do_not_parse_are_errors(run: Run) -> None:
@@ -173,19 +185,49 @@ def test_fixed_files_compile(run: Run, fixed: dict[str, bytes]) -> None:
     assert broken == []
 
 
+def test_fixes_leave_no_undefined_name(run: Run, fixed: dict[str, bytes], tmp_path: Path) -> None:
+    before = contents(run.original)
+    changed = {path: data for path, data in fixed.items() if data != before[path]}
+    assert newly_undefined(run.original, changed, tmp_path) == Counter()
+
+
 def test_fixes_change_only_what_they_report(run: Run, fixed: dict[str, bytes]) -> None:
-    fixes: dict[str, list[dict[str, Any]]] = {}
-    for finding in run.report["findings"]:
-        if finding["fix"]:
-            fixes.setdefault(path_of(finding), []).extend(finding["fix"]["edits"])
     before = contents(run.original)
     assert fixed.keys() == before.keys()
-    changed = [path for path, data in before.items() if fixed[path] != data]
+    edits = edits_of(run.report)
+    rest = {
+        path: applied(edits[path], text_of(data))
+        for path, data in before.items()
+        if fixed[path] != data and not explains(edits[path], text_of(data), text_of(fixed[path]))
+    }
+    # What is fixed after something else was, in this file or in another one.
+    edits = edits_of(report_on(run.copy, rest)) if rest else edits
     assert [
-        path
-        for path in changed
-        if not explains(fixes.get(path, []), text_of(before[path]), text_of(fixed[path]))
+        path for path, text in rest.items() if not explains(edits[path], text, text_of(fixed[path]))
     ] == []
+
+
+def edits_of(report: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Every edit of a report by its file."""
+    edits: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for finding in report["findings"]:
+        if finding["fix"]:
+            edits[path_of(finding)] += finding["fix"]["edits"]
+    return edits
+
+
+def report_on(folder: Path, files: dict[str, str]) -> dict[str, Any]:
+    """What `check` reports while some files of the folder have other texts; they are put back."""
+    kept = {path: (folder / path).read_bytes() for path in files}
+    try:
+        for path, text in files.items():
+            (folder / path).write_text(text, encoding="utf-8", newline="")
+        done = torchmigrate("check", "--output-format", "json", "--show", "info", folder=folder)
+    finally:
+        for path, data in kept.items():
+            (folder / path).write_bytes(data)
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
 
 
 def test_a_second_fix_changes_nothing(run: Run, fixed: dict[str, bytes]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from .oracle import Package, uses_of
 from .packages import pinned, unpack
-from .replay import explains
+from .replay import applied, explains
 from .silences import Entry, unreviewed
 from .touched import touched
 
@@ -70,6 +70,9 @@ def test_edits_explain_what_they_change_and_nothing_more() -> None:
     assert explains(edits, "a\nb\n", "a\nB\n")
     assert explains(edits, "a\nb\n", "y\nx\na\nb\n")
     assert explains(edits, "import a, b\nb\n", "import b\nB\n")
+    assert explains([edit(1, 2, 3, ""), edit(1, 2, 2, "x"), edit(1, 2, 2, "y")], "abc\n", "ayxc\n")
+    assert applied([edit(2, 1, 2, "B"), edit(2, 1, 2, "C"), edit(1, 1, 1, "x")], "a\nb\n") == "xa\nB\n"
+    assert not explains([edit(1, 1, 3, "x"), edit(1, 1, 2, "y")], "abc\n", "xyc\n")
     assert not explains(edits, "import a, b\nb\n", "import c\nB\n")
     assert not explains(edits, "a\nb\n", "A\nB\n")
     assert not explains(edits, "a\nb\n", "a\nB")

@@ -1,0 +1,46 @@
+"""What a finding without a fix says of the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support import check_text
+
+FLAGS = ("--unsafe", "--min-version", "2.12")
+RETURNED = "its result is returned, and what the callers do with it is not known here"
+EITHER = """
+    if flag:
+        scripted = torch.jit.script(model)
+    else:
+        scripted = torch.jit.trace(model, x)
+    {use}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("return torch.jit.trace(model, x)", RETURNED),
+        ("return model, torch.jit.trace(model, x)", RETURNED),
+        ("return torch.jit.trace(model, x) if flag else model", RETURNED),
+        (EITHER.format(use="torch.jit.save(scripted, path)\n    return scripted"), RETURNED),
+        (EITHER.format(use="return scripted, 1"), RETURNED),
+        (
+            EITHER.format(use="scripted(x)"),
+            "its result is not the only value that `scripted` may have in line 8: line 5 may have bound another",
+        ),
+    ],
+)
+def test_where_a_result_goes(body: str, reason: str) -> None:
+    text = f"import torch\ndef f(model, x, flag, path):\n    {body}\n"
+    assert [f.withheld for f in check_text(text, *FLAGS) if f.code == "TS102"] == [reason]
+
+
+def test_a_fork_waits_for_what_is_scripted() -> None:
+    text = "import torch\n\ndef run(f):\n    torch.jit.wait(torch.jit.fork(f))\n\ndef make(m):\n    return torch.jit.script(m)\n"
+    first, *_ = check_text(text, *FLAGS)
+    assert first.code == "TS131"
+    assert first.withheld is not None
+    assert first.withheld.startswith(
+        "TorchScript runs what is forked at the same time; waits for `torch.jit.script`"
+    )
