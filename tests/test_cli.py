@@ -26,6 +26,7 @@ from torchmigrate.gate import Gate
 from torchmigrate.registry import check_selectors
 from torchmigrate.rule import Rule, Safety, Severity
 from torchmigrate.screen import Screen
+from torchmigrate.write import beside
 
 SCRIPT = Rule(
     "TS101", doc="Old names are deprecated.\n\nWhy: `old` is.\n\nSource: https://example.org/", breaks=(2, 12)
@@ -151,7 +152,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Cap
     for name, members in (
         ("runner", {"check": fake_check, "fix": fake_fix, "screen": fake_screen}),
         ("registry", {"rules": lambda: RULES}),
-        ("write", {"write_atomic": fake_write, "Changed": Changed}),
+        ("write", {"write_atomic": fake_write, "Changed": Changed, "beside": beside}),
     ):
         module = types.ModuleType(f"torchmigrate.{name}")
         vars(module).update(members)

@@ -63,7 +63,7 @@ def test_of_a_hard_link_one_name_changes(file: Path, tmp_path: Path) -> None:
 
 
 def test_what_somebody_else_wrote_stays(file: Path) -> None:
-    with pytest.raises(Changed, match=r"a\.py has changed"):
+    with pytest.raises(Changed, match="has changed"):
         write_atomic(file, b"new", b"older")
     assert file.read_bytes() == b"old"
 

@@ -7,6 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO
 
 
@@ -66,31 +67,22 @@ def replaced(path: str) -> Iterator[IO[str]]:
 
     Raises `torchmigrate.options.Failure`.
     """
-    import tempfile
-
+    from torchmigrate import write
     from torchmigrate.options import Failure
-
-    def opened(file: str | int) -> IO[str]:
-        return open(file, "w", encoding="utf-8", errors="backslashreplace", newline="\n")
 
     try:
         if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device
-            with opened(path) as stream:
+            with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
                 yield stream
             return
-        target = os.path.realpath(path)
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".torchmigrate-")
-        try:
-            with opened(handle) as stream:
+        target = Path(os.path.realpath(path))
+        with write.beside(target) as (temporary, file):
+            with io.TextIOWrapper(file, "utf-8", "backslashreplace", newline="\n") as stream:
                 yield stream
             os.chmod(temporary, _mode(target))
             os.replace(temporary, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-    except OSError as error:
-        raise Failure(f"{path} cannot be written: {error.strerror or error}") from None
+    except (OSError, write.Changed) as error:
+        raise Failure(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
 
 def close() -> None:
@@ -98,7 +90,7 @@ def close() -> None:
     _send(sys.stdout, "")
 
 
-def _mode(path: str) -> int:
+def _mode(path: Path) -> int:
     """The mode of the file at ``path``, or that of a new file."""
     with contextlib.suppress(OSError):
         return os.stat(path).st_mode & 0o777

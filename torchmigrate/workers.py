@@ -81,7 +81,16 @@ def _pool(make: Callable[[], Callable[[Item], Result]], count: int) -> ProcessPo
 def _start(make: Callable[[], Callable[[Any], Any]]) -> None:
     global _work
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends its workers
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _work = make()
+
+
+def _end_with_parent() -> None:
+    """Ends this process with its parent, which may be killed: it would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _do(chunk: list[Any]) -> list[Any]:
