@@ -88,6 +88,18 @@ def find(
     return Found(tuple(search.inputs), tuple(search.errors))
 
 
+def read(path: str | os.PathLike[str]) -> bytes:
+    """The content of a file. Raises OSError, also for what has become a pipe since it was found and would block."""
+    with open(path, "rb", opener=_open_at_once) as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise OSError("it is not a regular file")
+        return stream.read()
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
 def anchor(pattern: str, folder: str) -> str:
     """A ``.gitignore`` pattern written in ``folder``, as one that holds from the root of the file system.
 

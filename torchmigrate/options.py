@@ -46,7 +46,10 @@ def load(options: Mapping[str, Any], paths: Sequence[str], stdin_filename: str |
 
     Raises Failure.
     """
-    folder = _common_folder(paths, stdin_filename)
+    try:
+        folder = _common_folder(paths, stdin_filename)
+    except FileNotFoundError:
+        raise Failure("the current folder is gone") from None
     try:
         stated = _stated(options)
         config_file = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchmigrate import registry
 from torchmigrate.cache import Cache, digest
 from torchmigrate.config import Settings
-from torchmigrate.files import Input
+from torchmigrate.files import Input, read
 from torchmigrate.findings import FileError, FileResult, Finding
 from torchmigrate.garbage import Paused
 from torchmigrate.packing import Results, pack, unpack
@@ -336,8 +336,8 @@ class Run:
             self._keep(path, scan.result)
             return scan.facts
 
-        read = partial(_read_of, self.files)
-        Linker(list(self.files), read, look, facts, self.project, self.engine.watch).link()
+        reading = partial(_read_of, self.files)
+        Linker(list(self.files), reading, look, facts, self.project, self.engine.watch).link()
 
     def _scan(self, path: str, file: Input, data: bytes) -> Scan:
         self._scanned += 1
@@ -361,8 +361,7 @@ def _options(settings: Settings, minimum: Version) -> Options:
 def _read(file: Input) -> bytes:
     if file.data is not None:
         return file.data
-    with open(file.path, "rb") as stream:
-        return stream.read()
+    return read(file.path)
 
 
 def _looker(

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from torchmigrate import files
+
 if sys.platform != "win32":
     import fcntl
 
@@ -48,7 +50,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> 
         os.fsync(file.fileno())
         file.close()
         _copy_owner_and_mode(status, temporary)
-        if target.read_bytes() != expected:
+        if files.read(target) != expected:
             raise Changed("it has changed since it was read")
         os.replace(temporary, target)
     _sync_folder(target.parent)

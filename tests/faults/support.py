@@ -6,6 +6,8 @@ import ctypes
 import io
 import json
 import os
+import select
+import signal
 import sys
 import tempfile
 import traceback
@@ -20,8 +22,10 @@ if sys.platform == "win32":
     pytest.skip("these faults are those of a POSIX system", allow_module_level=True)
 
 OLD = b"import torch\n\nx = torch.jit.annotate(int, 1)\n"
-NEW = b"import torch\n\nx: int = 1\n"
+NEW = b"\nx: int = 1\n"
 FIX = ("fix", "--apply", "--unsafe", "--isolated", "--min-version", "2.0")
+LIMIT = 8
+"""Seconds after which a run that hangs is ended by a signal."""
 CHECK = ("check", "--isolated", "--min-version", "2.0")
 
 
@@ -73,13 +77,16 @@ class Program:
 
     def __init__(self, *arguments: str, folder: Path, before: Callable[[], object] = lambda: None) -> None:
         self._streams = [tempfile.TemporaryFile() for _ in range(2)]  # noqa: SIM115
+        self._alive, inherited = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             self._run(arguments, folder, before)
+        os.close(inherited)
 
     def _run(self, arguments: tuple[str, ...], folder: Path, before: Callable[[], object]) -> NoReturn:
         try:
             os.setsid()
+            signal.alarm(LIMIT)
             os.chdir(folder)
             for number, stream in enumerate(self._streams, 1):
                 os.dup2(stream.fileno(), number)
@@ -91,8 +98,13 @@ class Program:
             os._exit(99)
 
     def wait(self) -> Outcome:
-        """Waits for the end."""
+        """Waits for its end, and for that of all processes that it started and did not end."""
         _, status = os.waitpid(self.pid, 0)
+        with os.fdopen(self._alive, "rb") as pipe:
+            gone, _, _ = select.select([pipe], [], [], 60)
+            if not gone:
+                os.killpg(self.pid, signal.SIGKILL)
+            assert gone, "a process was left behind"
         texts = []
         for stream in self._streams:
             with stream:

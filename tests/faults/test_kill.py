@@ -1,49 +1,184 @@
 """Killed anywhere, ``fix --apply`` leaves every file old or new, and the next run completes the work.
 
-A kill from outside hits the short phase of writing by luck only. Here the process kills itself before or after a
-call by which it changes the file system; which one is drawn, so that the kills lie all over that phase.
+A kill from outside would hit the short phase of writing by luck only. Here the process kills itself before or after
+one of the calls by which it changes the file system; which one is drawn, so that the kills lie all over that phase.
 """
 
 from __future__ import annotations
 
+import io
+import mmap
 import os
 import random
 import signal
+import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.faults.support import FIX, OLD, Outcome, Program, become, contents, many, plant, run
-from torchmigrate import write
+from tests.faults.support import FIX, NEW, OLD, Program, contents, many, plant, run
+from torchmigrate import runner, write
 
 FILES = 500
 KILLS = 200
-CALLS = ("open", "fsync", "chown", "chmod", "replace", "unlink", "close")
-"""The functions of `os` by which a file is replaced; what they are called for more than once is several points."""
+CALLS = ("open", "dup", "chown", "chmod", "replace", "unlink", "close")
+"""The functions of `os` by which a file is replaced."""
 
 
 class Killer:
-    """Counts calls of the functions that change files, and kills the process at one of them."""
+    """Kills this process when it has counted to ``at``; 0: never. What it counts to is seen from outside."""
 
-    def __init__(self, at: int) -> None:
-        self.left = at
+    def __init__(self, at: int, counter: mmap.mmap) -> None:
+        self.at = at
+        self.number = 0
+        self._counter = counter
+
+    def count(self) -> None:
+        """Counts one point at which the process may be killed."""
+        self.number += 1
+        self._counter[:8] = struct.pack("q", self.number)
+        if self.number == self.at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def arm(self) -> None:
+        """Makes a point before and after each call that changes a file, and in the midst of writing."""
         for name in CALLS:
-            setattr(os, name, self._counting(getattr(os, name), name))
+            setattr(os, name, self._counting(getattr(os, name)))
+        # A killed process loses nothing that the system has been given: syncing would only take time.
+        os.fsync = lambda handle: self.count()
+        os.fdopen = lambda handle, mode: InHalves(handle, mode, self.count)  # type: ignore[assignment, return-value]
 
-    def _counting(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def _counting(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
-            self._count()
-            # A killed process loses nothing that the system has been given: syncing would only take time.
-            result = None if name == "fsync" else function(*arguments, **named)
-            self._count()
+            self.count()
+            result = function(*arguments, **named)
+            self.count()
             return result
 
         return call
 
-    def _count(self) -> None:
-        self.left -= 1
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
+
+class InHalves(io.FileIO):
+    """A file that is written half by half."""
+
+    def __init__(self, handle: int, mode: str, between: Callable[[], None]) -> None:
+        super().__init__(handle, mode)
+        self._between = between
+
+    def write(self, data: Any) -> int:
+        half = len(data) // 2
+        written = super().write(data[:half])
+        self._between()
+        return written + super().write(data[half:])
+
+
+class Stage:
+    """A run that has worked out all fixes and is about to write the first file: each kill is one of a fork of it."""
+
+    def __init__(self, tree: Path) -> None:
+        self._counter = mmap.mmap(-1, 8)
+        order, self._orders = os.pipe()
+        self._statuses, status = os.pipe()
+        self._program = Program(*FIX, ".", folder=tree, before=lambda: self._wait_at_writing(order, status))
+        os.close(order)
+        os.close(status)
+
+    def killed(self, at: int) -> int:
+        """Goes on until the point ``at`` and is killed there (0: goes on to the end); returns the exit status."""
+        os.write(self._orders, struct.pack("q", at))
+        (status,) = struct.unpack("q", os.read(self._statuses, 8))
+        return int(status)
+
+    @property
+    def points(self) -> int:
+        """The points that the last one passed."""
+        (number,) = struct.unpack("q", self._counter[:8])
+        return int(number)
+
+    def close(self) -> None:
+        """Ends the run that waits."""
+        os.close(self._orders)
+        os.close(self._statuses)
+        self._program.wait()
+
+    def _wait_at_writing(self, orders: int, statuses: int) -> None:
+        """Called in the run at its start: sees to it that it waits for orders before it writes anything."""
+        os.close(self._orders)
+        original = write.write_atomic
+
+        def staged(*arguments: Any) -> None:
+            write.write_atomic = original
+            while order := os.read(orders, 8):
+                if (child := os.fork()) == 0:
+                    Killer(struct.unpack("q", order)[0], self._counter).arm()
+                    return original(*arguments)
+                _, status = os.waitpid(child, 0)
+                os.write(statuses, struct.pack("q", os.waitstatus_to_exitcode(status)))
+            os._exit(0)
+
+        write.write_atomic = staged
+
+
+def test_a_kill_while_files_are_written_leaves_each_old_or_new_and_a_rerun_completes(memory: Path) -> None:
+    before = many(FILES)
+    tree = plant(memory / "tree", before)
+    stage = Stage(tree)
+    assert stage.killed(at=0) == 0
+    points, after = stage.points, contents(tree)
+    assert [name for name in before if after[name] == before[name]] == []
+    assert after.keys() == before.keys()
+    assert points > 15 * FILES
+
+    found, reruns = after, 0
+    left_in_half = set()
+    for at in random.Random(1).sample(range(1, points + 1), KILLS):
+        plant(tree, {name: data for name, data in before.items() if found[name] != data})
+        assert stage.killed(at) == -signal.SIGKILL
+        found = contents(tree)
+        leftovers = {name: found.pop(name) for name in found.keys() - before.keys()}
+        assert [name for name, data in found.items() if data not in (before[name], after[name])] == [], at
+        assert found.keys() == before.keys()
+        assert len(leftovers) <= 1
+        assert all(Path(name).match(".torchmigrate-*.tmp") for name in leftovers)
+        left_in_half.update(data for data in leftovers.values() if data not in after.values())
+        if leftovers and reruns < 8:
+            reruns += 1
+            assert run(*FIX, ".", folder=tree).status == 0
+            found = contents(tree)
+            assert found == after
+        for name in leftovers:
+            (tree / name).unlink(missing_ok=True)
+    stage.close()
+    assert reruns == 8
+    assert len(left_in_half) > 1
+
+
+def test_a_kill_at_any_other_moment_leaves_no_process_and_a_rerun_completes(memory: Path) -> None:
+    before, after = many(60), {}
+    counter = mmap.mmap(-1, 8)
+
+    def counting(at: int) -> Callable[[], None]:
+        def start() -> None:
+            runner.WORTHWHILE = 50
+            killer, main = Killer(at, counter), os.getpid()
+            sys.addaudithook(lambda event, arguments: killer.count() if os.getpid() == main else None)
+
+        return start
+
+    tree = plant(memory / "tree", before)
+    assert run(*FIX, "--jobs", "2", ".", folder=tree, before=counting(0)).status == 0
+    (points,), after = struct.unpack("q", counter[:8]), contents(tree)
+    assert after["p1/m00001.py"] == NEW
+    assert points > 1000
+    for at in random.Random(2).sample(range(1, points), 12):
+        plant(tree, before)
+        assert run(*FIX, "--jobs", "2", ".", folder=tree, before=counting(at)).status == -signal.SIGKILL
+        assert run(*FIX, ".", folder=tree).status == 0
+        assert contents(tree) == after
+
+
+def test_a_leftover_is_no_file_to_check(tmp_path: Path) -> None:
+    tree = plant(tmp_path, {"a.py": OLD, ".torchmigrate-0123456789abcdef.tmp": OLD})
+    assert run(*FIX, ".", folder=tree).status == 0
+    assert contents(tree) == {"a.py": NEW, ".torchmigrate-0123456789abcdef.tmp": OLD}
