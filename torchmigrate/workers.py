@@ -6,6 +6,7 @@ file its result.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -45,6 +46,10 @@ def map_all(
 
     ``make`` (picklable) is called once in each of the ``count`` processes, and gives the function that does the work.
     """
+    if start_method() != "fork" and sys.version_info < (3, 11):  # see `_modules_of_the_project_left_out`
+        work = make()
+        yield from ((item, work(item)) for item in items)
+        return
     number = -(-len(items) // _CHUNK)
     chunks = [list(items[i::number]) for i in range(number)]  # large files are often neighbours
     lost: list[list[Item]] = []
@@ -73,9 +78,28 @@ def start_method() -> str:
     return "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
 
 
-def _pool(make: Callable[[], Callable[[Item], Result]], count: int) -> ProcessPoolExecutor:
+@contextlib.contextmanager
+def _pool(make: Callable[[], Callable[[Item], Result]], count: int) -> Iterator[ProcessPoolExecutor]:
     context = multiprocessing.get_context(start_method())
-    return ProcessPoolExecutor(count, mp_context=context, initializer=partial(_start, make))
+    with (
+        _modules_of_the_project_left_out(),
+        ProcessPoolExecutor(count, mp_context=context, initializer=partial(_start, make)) as pool,
+    ):
+        yield pool
+
+
+@contextlib.contextmanager
+def _modules_of_the_project_left_out() -> Iterator[None]:
+    """Keeps the current folder, which may be the project, from what processes that start anew import (Python 3.11)."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def _start(make: Callable[[], Callable[[Any], Any]]) -> None:

@@ -58,7 +58,7 @@ def before_writing(change: Callable[[], object]) -> Callable[[], None]:
             change()
             original(*arguments)  # type: ignore[arg-type]
 
-        write.write_atomic = late
+        write.write_atomic = late  # type: ignore[assignment]
 
     return start
 

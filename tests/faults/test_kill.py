@@ -46,8 +46,8 @@ class Killer:
         for name in CALLS:
             setattr(os, name, self._counting(getattr(os, name)))
         # A killed process loses nothing that the system has been given: syncing would only take time.
-        os.fsync = lambda handle: self.count()
-        os.fdopen = lambda handle, mode: InHalves(handle, mode, self.count)  # type: ignore[assignment, return-value]
+        os.fsync = lambda fd: self.count()
+        os.fdopen = lambda handle, mode: InHalves(handle, mode, self.count)  # type: ignore[assignment]
 
     def _counting(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
@@ -117,7 +117,7 @@ class Stage:
                 os.write(statuses, struct.pack("q", os.waitstatus_to_exitcode(status)))
             os._exit(0)
 
-        write.write_atomic = staged
+        write.write_atomic = staged  # type: ignore[assignment]
 
 
 def test_a_kill_while_files_are_written_leaves_each_old_or_new_and_a_rerun_completes(memory: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_kill_while_files_are_written_leaves_each_old_or_new_and_a_rerun_compl
     assert points > 15 * FILES
 
     found, reruns = after, 0
-    left_in_half = set()
+    left_in_half: set[bytes] = set()
     for at in random.Random(1).sample(range(1, points + 1), KILLS):
         plant(tree, {name: data for name, data in before.items() if found[name] != data})
         assert stage.killed(at) == -signal.SIGKILL

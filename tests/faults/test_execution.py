@@ -1,0 +1,140 @@
+"""Nothing of the project that is checked is imported or executed, wherever the program is started."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.faults.support import many, plant
+
+MARK = b"open(__import__('os').environ['MARK'], 'a').write(__file__ + '\\n')\n"
+CODE = b"def f():\n    import torch\n\n    x = torch.jit.annotate(int, 1)\n"
+SHADOWING = (
+    "ast",
+    "click",
+    "concurrent",
+    "dataclasses",
+    "difflib",
+    "hashlib",
+    "importlib_metadata",
+    "json",
+    "libcst",
+    "logging",
+    "multiprocessing",
+    "packaging",
+    "pathspec",
+    "pickle",
+    "queue",
+    "random",
+    "rich",
+    "signal",
+    "sitecustomize",
+    "socket",
+    "struct",
+    "subprocess",
+    "tempfile",
+    "threading",
+    "tokenize",
+    "tomlkit",
+    "tomllib",
+    "torch",
+    "typing",
+    "unicodedata",
+    "usercustomize",
+)
+"""Modules that the program or Python under it imports, and that a project may well have a file for."""
+
+SCRIPT = [str(Path(sys.executable).with_name("torchmigrate"))]
+MODULE = [sys.executable, "-m", "torchmigrate"]
+PYPROJECT = b"""\
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+
+[project]
+name = "evil"
+dynamic = ["version", "dependencies"]
+
+[project.entry-points."torchmigrate.rules"]
+evil = "evil_rules"
+
+[tool.setuptools.dynamic]
+version = {attr = "evil.VERSION"}
+
+[tool.pytest.ini_options]
+addopts = "-p evil_plugin"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project that leaves a mark whenever a part of it is executed."""
+    modules = ["setup", "conftest", "backend", "noxfile", "evil_rules", "evil_plugin", "evil/__init__"]
+    modules += [f"evil/{name}" for name in ("a", "__main__")]
+    files = {f"{name}.py": MARK + CODE for name in modules}
+    files |= {f"{name}.py": MARK + CODE for name in SHADOWING[::2]}
+    files |= {f"{name}/__init__.py": MARK + CODE for name in SHADOWING[1::2]}
+    files |= {"pyproject.toml": PYPROJECT, "requirements.txt": b"torch>=2.0\n-e .\n"}
+    files["evil-1.0.dist-info/entry_points.txt"] = b"[torchmigrate.rules]\nevil = evil_rules\n"
+    files["evil-1.0.dist-info/METADATA"] = b"Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n"
+    files["evil.pth"] = b"import evil\n"
+    return plant(tmp_path / "project", files)
+
+
+def executed(command: list[str], folder: Path, **environ: str) -> tuple[str, str]:
+    """What of the project was executed by a command, and what the command said."""
+    mark = folder.parent / "mark"
+    mark.write_text("")
+    environment = {**os.environ, "MARK": str(mark), **environ}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
+    assert done.returncode in (0, 1), done.stderr
+    return mark.read_text(), done.stdout
+
+
+@pytest.mark.parametrize("program", [SCRIPT, MODULE], ids=["script", "module"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "--statistics", "--verbose"],
+        ["fix", "--unsafe", "--apply", "--jobs", "2"],
+        ["check", "--with-probe", "--output-format", "sarif"],
+        ["rules"],
+    ],
+    ids=" ".join,
+)
+def test_nothing_of_the_project_is_executed(project: Path, program: list[str], arguments: list[str]) -> None:
+    paths = ["."] if arguments[0] in ("check", "fix") else []
+    marks, out = executed([*program, *arguments, *paths], project)
+    assert marks == ""
+    assert out
+
+
+def test_a_mark_is_left_by_what_is_executed(project: Path) -> None:
+    marks, _ = executed([sys.executable, "-c", "import evil, torch"], project)
+    assert marks.split() == [str(project / "evil" / "__init__.py"), str(project / "torch" / "__init__.py")]
+
+
+SPAWNING = """\
+import sys
+from torchmigrate import cli, runner, workers
+runner.WORTHWHILE = 10
+workers.start_method = lambda: "{method}"
+if __name__ == "__main__":
+    sys.argv = ["torchmigrate", "check", "--jobs", "2", "--statistics", "--show", "info", "--quiet", "."]
+    cli.main()
+"""
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_worker_processes_execute_nothing_of_the_project(project: Path, tmp_path: Path, method: str) -> None:
+    program = plant(tmp_path / "elsewhere", {"main.py": SPAWNING.format(method=method).encode()})
+    plant(project, many(40))
+    marks, out = executed([sys.executable, str(program / "main.py")], project)
+    assert marks == ""
+    assert "TS154" in out
