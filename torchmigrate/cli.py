@@ -21,7 +21,7 @@ from torchmigrate.config import ConfigError
 from torchmigrate.findings import FileError, FileResult, Finding
 from torchmigrate.packing import Results
 from torchmigrate.reporters import Report, count
-from torchmigrate.terminal import Progress, wants_color
+from torchmigrate.terminal import Progress, escape, wants_color
 
 if TYPE_CHECKING:
     from torchmigrate.runner import FixResult
@@ -304,7 +304,7 @@ class Run:
 
     def _say(self, text: str, *, wanted: bool = True) -> None:
         if wanted and not self.quiet:
-            output.print_text(f"torchmigrate: {text}\n", to_stderr=True)
+            output.print_text(f"torchmigrate: {escape(text)}\n", to_stderr=True)
 
 
 class Chooser:
@@ -337,7 +337,7 @@ def main() -> None:
     try:
         status = cli.main(prog_name="torchmigrate", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        output.print_error(error)
         status = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         status = 130
@@ -345,13 +345,12 @@ def main() -> None:
         import traceback
 
         if {"-v", "--verbose"} & set(sys.argv):
-            traceback.print_exc()
+            output.print_lines(traceback.format_exc())
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{os.path.basename(place.filename)}:{place.lineno}"
-        click.echo(
-            f"Error: a fault in torchmigrate ({type(error).__name__} at {where}: {error}); "
+        output.print_lines(
+            f"Error: a fault in torchmigrate ({type(error).__name__} at {where}: {escape(str(error))}); "
             "--verbose shows the traceback, please report it",
-            err=True,
         )
         status = 2
     output.close()

@@ -11,7 +11,7 @@ def unified(path: str, before: bytes, after: bytes) -> bytes:
     """The diff from ``before`` to ``after``. Lines end at ``\\n`` only; every byte of them is kept."""
     import difflib
 
-    name = os.fsencode(_quoted(path))
+    name = _quoted(path)
     lines = difflib.diff_bytes(difflib.unified_diff, _lines(before), _lines(after), name, name)
     return b"".join(
         line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in lines
@@ -38,8 +38,13 @@ def _lines(data: bytes) -> list[bytes]:
     return [*lines, last] if last else lines
 
 
-def _quoted(path: str) -> str:
+_ESCAPES = {ord(sign): rf"\{letter}" for sign, letter in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)}
+
+
+def _quoted(path: str) -> bytes:
     """A path that could end its line or begin a string, in quotes, as git writes it."""
+    name = os.fsencode(path)
     if path.isprintable() and '"' not in path and "\\" not in path.replace(os.sep, "/"):
-        return path
-    return '"' + escape(path.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")) + '"'
+        return name
+    shown = (_ESCAPES.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in name)
+    return f'"{"".join(shown)}"'.encode()

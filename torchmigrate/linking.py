@@ -98,7 +98,7 @@ class Linker:
 
 def _imports(modules: Iterable[str]) -> re.Pattern[bytes]:
     """Matches an import that names one of the modules, or takes a name from a package around the file."""
-    one = b"|".join(re.escape(module).encode() for module in sorted(modules))
+    one = b"|".join(re.escape(os.fsencode(module)) for module in sorted(modules))
     return re.compile(
         rb"^[ \t]*(?:from\s+\.+\s*import\b|(?:from|import)\b(?:[^\n(]*\([^)]*|[^\n]*)(?<!\w)(?:"
         + one

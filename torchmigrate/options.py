@@ -11,6 +11,7 @@ import click
 
 from torchmigrate import config, versions
 from torchmigrate.config import ConfigError, Kind, Layer, Settings
+from torchmigrate.terminal import escape
 from torchmigrate.versions import Minimum
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -20,6 +21,9 @@ class Failure(click.ClickException):
     """Ends the command with a message and exit status 2."""
 
     exit_code = 2
+
+    def __init__(self, message: str) -> None:
+        super().__init__(escape(message))  # of a path with a line end there is one line too
 
 
 class Loaded(NamedTuple):

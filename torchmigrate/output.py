@@ -8,7 +8,12 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
+
+from torchmigrate.terminal import escape
+
+if TYPE_CHECKING:
+    import click
 
 
 def print_text(text: str, *, to_stderr: bool = False) -> None:
@@ -19,6 +24,18 @@ def print_text(text: str, *, to_stderr: bool = False) -> None:
     stream = sys.stderr if to_stderr else sys.stdout
     encoding = stream.encoding or "utf-8"
     _send(stream, text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def print_lines(text: str) -> None:
+    """Prints lines to standard error, in which nothing controls the terminal."""
+    print_text("".join(escape(line) + "\n" for line in text.removesuffix("\n").split("\n")), to_stderr=True)
+
+
+def print_error(error: click.ClickException) -> None:
+    """Prints what ends a command."""
+    text = io.StringIO()
+    error.show(text)
+    print_lines(text.getvalue())
 
 
 def print_bytes(data: bytes) -> None:

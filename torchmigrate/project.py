@@ -181,7 +181,7 @@ class Imported:
 
     def has(self, path: str, name: str) -> bool:
         """Whether some file may import ``name`` from the module at ``path``."""
-        module = os.path.basename(module_path(path)).encode()
+        module = os.fsencode(os.path.basename(module_path(path)))
         return (module, name.encode()) in self._names or (module, b"*") in self._names
 
 

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 _UNSAFE = re.compile(
-    r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+    r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+    r"\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-"""Controls, the marks that reorder text, and bytes of a file name that are no UTF-8."""
+"""Controls and bytes of a file name that are no UTF-8; marks that reorder text, and characters nobody sees."""
 
 
 def escape(text: str) -> str:
@@ -25,6 +26,8 @@ def escape(text: str) -> str:
 def _visible(number: int) -> str:
     if 0xDC80 <= number <= 0xDCFF:  # a byte that `os.fsdecode` could not read
         number -= 0xDC00
+    if number >= 0x10000:
+        return f"\\U{number:08x}"
     return {10: r"\n", 13: r"\r"}.get(number) or (
         f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
     )

@@ -88,6 +88,7 @@ class Program:
             os.setsid()
             signal.alarm(LIMIT)
             os.chdir(folder)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             for number, stream in enumerate(self._streams, 1):
                 os.dup2(stream.fileno(), number)
             before()
@@ -119,11 +120,11 @@ def run(*arguments: str, folder: Path, before: Callable[[], object] = lambda: No
 
 
 def become(arguments: tuple[str, ...]) -> NoReturn:
-    """Goes on as the program with its streams 1 and 2, and ends this process with its status."""
+    """Goes on as the program with the streams 0, 1 and 2, and ends this process with its status."""
     from torchmigrate import cli
 
     sys.argv = ["torchmigrate", *arguments]
-    sys.stdin = open(os.devnull)  # noqa: SIM115
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
     sys.stdout, sys.stderr = (
         io.TextIOWrapper(
             os.fdopen(number, "wb", closefd=False), "utf-8", "strict", line_buffering=number == 2

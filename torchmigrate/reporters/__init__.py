@@ -89,14 +89,24 @@ def load(name: str) -> Reporter:
 def place(finding: Finding) -> str:
     """``path:line:column`` of a finding, with ``cell N`` in a notebook; "" when it is about no file."""
     if finding.location is None:
-        return finding.path
+        return _named(finding.path)
     return position(finding.path, finding.location.line, finding.location.column, finding.location.cell)
 
 
 def position(path: str, line: int | None, column: int | None, cell: int | None) -> str:
     """``path:line:column``, as far as it is known."""
-    parts = [path, f"cell {cell}" if cell is not None else None, line, column if line is not None else None]
+    parts = [
+        _named(path),
+        f"cell {cell}" if cell is not None else None,
+        line,
+        column if line is not None else None,
+    ]
     return ":".join(str(part) for part in parts if part is not None and part != "")
+
+
+def _named(path: str) -> str:
+    """The path, so that at the beginning of a line it is no workflow command of GitHub."""
+    return f"./{path}" if path.lstrip().startswith("::") else path
 
 
 def all_findings(results: Iterable[FileResult]) -> Iterable[Finding]:
