@@ -29,6 +29,10 @@ class Resolved(NamedTuple):
 _IMPORTERS = frozenset({"import_module", "importorskip", "__import__"})
 _NO_NAMES: frozenset[str] = frozenset()
 
+MAX_DEPTH = 100
+"""Attributes, calls and the like on top of a name beyond which nothing is a symbol: the way to the name is walked for
+each of them, so that a generated chain of thousands would take minutes."""
+
 
 class Names:
     """Resolves the names of one module."""
@@ -41,22 +45,26 @@ class Names:
         self.used: set[Binding] = set()
         """The bindings that a resolved name has led to."""
 
-    def resolve(self, node: ast.AST, scope: Scope, shadowed: frozenset[str] = _NO_NAMES) -> Resolved | None:
-        """What an expression evaluated in ``scope`` is; None where that is unknown or ambiguous."""
+    def resolve(
+        self, node: ast.AST, scope: Scope, shadowed: frozenset[str] = _NO_NAMES, depth: int = MAX_DEPTH
+    ) -> Resolved | None:
+        """What an expression evaluated in ``scope`` is; None where that is unknown, ambiguous or too far from a name."""
+        if depth == 0:
+            return None
         if isinstance(node, ast.Name):
             return None if node.id in shadowed else self.resolve_name(node.id, scope)
         if isinstance(node, ast.Attribute):
-            return self.extend(self.resolve(node.value, scope, shadowed), "." + node.attr)
+            return self.extend(self.resolve(node.value, scope, shadowed, depth - 1), "." + node.attr)
         if isinstance(node, ast.Call):
             literal = literal_getattr(node)
             if literal is not None and not self._is_bound("getattr", scope):
-                return self.extend(self.resolve(node.args[0], scope, shadowed), "." + literal)
+                return self.extend(self.resolve(node.args[0], scope, shadowed, depth - 1), "." + literal)
             if leaf(node.func) in _IMPORTERS and node.args:
                 module = string(node.args[0])
                 return Resolved((module,)) if module else None
-            return self.extend(self.resolve(node.func, scope, shadowed), "()")
+            return self.extend(self.resolve(node.func, scope, shadowed, depth - 1), "()")
         if isinstance(node, ast.NamedExpr):
-            return self.resolve(node.value, scope, shadowed)
+            return self.resolve(node.value, scope, shadowed, depth - 1)
         return None
 
     def resolve_name(self, name: str, scope: Scope) -> Resolved | None:

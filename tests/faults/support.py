@@ -24,7 +24,7 @@ if sys.platform == "win32":
 OLD = b"import torch\n\nx = torch.jit.annotate(int, 1)\n"
 NEW = b"\nx: int = 1\n"
 FIX = ("fix", "--apply", "--unsafe", "--isolated", "--min-version", "2.0")
-LIMIT = 8
+LIMIT = 60
 """Seconds after which a run that hangs is ended by a signal."""
 CHECK = ("check", "--isolated", "--min-version", "2.0")
 

@@ -1,0 +1,94 @@
+"""Ctrl-C at any moment: status 130, every file old or new, no process left behind, no traceback."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import signal
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.faults.support import FIX, contents, many, plant, run
+from torchmigrate import runner
+
+FILES = many(60)
+
+
+class Interrupter:
+    """Sends the signal of Ctrl-C to all processes of a run at the ``at``-th event that the interpreter audits.
+
+    That is any import, file operation, start of a process, parse; ``number`` is how many there were.
+    """
+
+    def __init__(self) -> None:
+        self._counter = mmap.mmap(-1, 8)
+
+    @property
+    def number(self) -> int:
+        (number,) = struct.unpack("q", self._counter[:8])
+        return int(number)
+
+    def at(self, at: int) -> Callable[[], None]:
+        """What a run does first to be interrupted; 0: never."""
+
+        def start() -> None:
+            runner.WORTHWHILE = 20
+            number, main = 0, os.getpid()
+
+            def count(event: str, arguments: object) -> None:
+                nonlocal number
+                if os.getpid() == main:
+                    number += 1
+                    self._counter[:8] = struct.pack("q", number)
+                    if number == at:
+                        os.killpg(main, signal.SIGINT)
+
+            sys.addaudithook(count)
+
+        return start
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupt_at_any_moment(memory: Path, jobs: str) -> None:
+    tree = plant(memory, FILES)
+    interrupter = Interrupter()
+    arguments = (*FIX, "--jobs", jobs, ".")
+    assert run(*arguments, folder=tree, before=interrupter.at(0)).status == 0
+    after, points = contents(tree), interrupter.number
+    assert points > 1_000
+    partly = 0
+    for at in random.Random(jobs).sample(range(1, points - 1), 20):
+        plant(tree, FILES)
+        done = run(*arguments, folder=tree, before=interrupter.at(at))
+        assert (done.status, done.out) == (130, b""), (at, done)
+        assert b"Traceback" not in done.err, (at, done)
+        found = contents(tree)
+        assert found.keys() == FILES.keys()
+        assert all(data in (FILES[name], after[name]) for name, data in found.items())
+        partly += FILES != found != after
+    assert partly > 0
+
+
+def test_an_interrupt_while_processes_work(tmp_path: Path) -> None:
+    plant(tmp_path, FILES)
+
+    def start() -> None:
+        runner.WORTHWHILE = 20
+        main, look = os.getpid(), runner.Run.look
+
+        def interrupting(self: runner.Run, path: str, file: runner.Input) -> object:
+            if os.getpid() != main and path.endswith("m00007.py"):
+                os.killpg(main, signal.SIGINT)
+            return look(self, path, file)
+
+        runner.Run.look = interrupting  # type: ignore[assignment, method-assign]
+
+    done = run(*FIX, "--jobs", "2", ".", folder=tmp_path, before=start)
+    assert (done.status, done.out) == (130, b"")
+    assert b"Traceback" not in done.err
+    assert contents(tmp_path) == FILES
