@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import signal
 import stat
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -44,7 +46,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> 
         raise PermissionError("it is read-only")
     if not os.access(target.parent, os.W_OK):
         raise PermissionError("its folder is read-only")
-    with beside(target) as (temporary, file):
+    with _uninterrupted(), beside(target) as (temporary, file):
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -54,6 +56,22 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> 
             raise Changed("it has changed since it was read")
         os.replace(temporary, target)
     _sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Lets Ctrl-C wait for the end of the context: between two steps it would leave the temporary file behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, frame: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if waiting:
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextlib.contextmanager

@@ -10,11 +10,13 @@ import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.faults.support import FIX, contents, many, plant, run
-from torchmigrate import runner
+from torchmigrate import cli, runner
+from torchmigrate.files import Input
 
 FILES = many(60)
 
@@ -48,7 +50,13 @@ class Interrupter:
                     if number == at:
                         os.killpg(main, signal.SIGINT)
 
-            sys.addaudithook(count)
+            begin = cli.Run.__init__
+
+            def begun(self: cli.Run, **given: Any) -> None:
+                sys.addaudithook(count)
+                begin(self, **given)
+
+            cli.Run.__init__ = begun  # type: ignore[assignment, method-assign]
 
         return start
 
@@ -81,7 +89,7 @@ def test_an_interrupt_while_processes_work(tmp_path: Path) -> None:
         runner.WORTHWHILE = 20
         main, look = os.getpid(), runner.Run.look
 
-        def interrupting(self: runner.Run, path: str, file: runner.Input) -> object:
+        def interrupting(self: runner.Run, path: str, file: Input) -> object:
             if os.getpid() != main and path.endswith("m00007.py"):
                 os.killpg(main, signal.SIGINT)
             return look(self, path, file)
