@@ -331,7 +331,7 @@ def read_layers(path: str) -> list[Layer]:
         folder = os.path.dirname(os.path.abspath(following))
         extend = table.pop("extend", None)
         layers.append(Layer(parse(table, following), folder))
-        if extend is not None and not isinstance(extend, str):
+        if extend is not None and (not isinstance(extend, str) or "\0" in extend):
             raise ConfigError(f"{following}: `extend` must be the path of a configuration file")
         following = None if extend is None else os.path.join(folder, os.path.expanduser(extend))
     return layers
@@ -359,14 +359,20 @@ def parse(table: Mapping[str, object], origin: str) -> dict[str, Any]:
     values = {}
     for name, value in table.items():
         if name not in known:
+            name = _short(name)
             raise ConfigError(f"{origin}: unknown key `{name}`{nearest(name, [*known, 'extend'])}")
         kind: Kind[Any] = known[name].metadata["kind"]
         try:
             values[known[name].name] = kind.read(value)
         except (TypeError, ValueError) as error:
-            reason = f" ({error})" if str(error) else ""
+            reason = f" ({_short(str(error))})" if str(error) else ""
             raise ConfigError(f"{origin}: `{name}` must be {kind.expects}{reason}") from None
     return values
+
+
+def _short(text: str) -> str:
+    """A text of somebody else in a message of one line."""
+    return text if len(text) <= 200 else text[:199] + "…"
 
 
 def nearest(name: str, known: list[str]) -> str:
@@ -404,12 +410,19 @@ def _table(path: str) -> dict[str, Any] | None:
     return table
 
 
+_MAX_DOTS = 1_000
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]{{1,100}}[ \t]?\.[ \t]?){{{_MAX_DOTS}}}")
+"""A dotted key for which `tomllib`, whose time grows with the square of the dots, would take minutes."""
+
+
 def toml_loads(text: str) -> dict[str, Any]:
     """The content of a TOML document. Raises ValueError, also for one that is nested too deep."""
     try:
         import tomllib
     except ImportError:  # Python 3.10
         import tomli as tomllib  # type: ignore[import-not-found, no-redef, unused-ignore]
+    if any(line.count(".") > _MAX_DOTS and _LONG_KEY.search(line) for line in text.split("\n")):
+        raise ValueError("it is nested too deep")
     try:
         return tomllib.loads(text)
     except (RecursionError, MemoryError):
