@@ -34,13 +34,13 @@ SHAPES = {
     "one line": b"torch " * MANY + b"\n",
     "no line end": TORCH.rstrip(),
     "only carriage returns": TORCH.replace(b"\n", b"\r"),
-    "continued": b"RUN pip install torch==2.1.0 \\\n" * MANY,
+    "continued": b"RUN pip install torch==2.1.0 \\\n" * 100,
     "open quotes": b"RUN pip install \"torch==2.1.0 '\n" * 50,
     "open brackets": b"torch[" * MANY + b"\n",
     "anchors": b"a: &a [torch==2.1.0, *a]\n" + b"b: [" + b"*a, " * MANY + b"]\n",
     "flow": b"torch: " + b"[" * MANY + b"\n",
     "flow objects": b"torch: " + b"{a: " * MANY + b"\n",
-    "indents": b"".join(b" " * (n % 300) + b"- torch==2.1.0:\n" for n in range(3_000)),
+    "indents": b"".join(b" " * (n % 300) + b"- torch==2.1.0:\n" for n in range(600)),
     "variables": b"".join(b"ARG V%d=${V%d}\n" % (n, n + 1) for n in range(2_000))
     + b"RUN pip install torch==${V0}\n",
     "doubling variables": b"".join(b"A%d=$A%d$A%d\n" % (n, n + 1, n + 1) for n in range(40))
@@ -48,8 +48,8 @@ SHAPES = {
     "doubling ARGs": b"FROM x\n"
     + b"".join(b"ARG A%d=${A%d}${A%d}\n" % (n, n + 1, n + 1) for n in range(40))
     + b"RUN pip install torch==${A0}\n",
-    "heredocs": b"RUN <<EOF\npip install torch==2.1.0\n" * 500,
-    "includes": b"-r requirements.txt\n-c requirements.txt\ntorch==2.1.0\n" * 100,
+    "heredocs": b"RUN <<EOF\npip install torch==2.1.0\n" * 50,
+    "includes": b"-r requirements.txt\n-c requirements.txt\ntorch==2.1.0\n" * 20,
     "versions": b"torch==" + b"9" * 5_000 + b"." + b"9" * 5_000 + b"\ntorch>=2.!,<\n",
     "markers": b"torch==2.1.0; " + b"(" * MANY + b"python_version" + b")" * MANY + b"\n",
     "urls": b"--index-url https://download.pytorch.org/whl/" + b"cu118/" * MANY + b"\ntorch==2.1.0\n",
@@ -58,7 +58,7 @@ SHAPES = {
     "uv types": b"[tool.uv]\nindex = 1\nsources = {torch = 1}\n[project]\ndependencies = ['torch==2.1.0']\n",
     "lock types": b"package = 1\n[[x]]\nname = 'torch'\n",
     "conda types": b"dependencies: torch\nchannels: {a: [pytorch]}\nname: [1\n",
-    "fences": b"```\npip install torch==2.1.0+cu118\n" * 999,
+    "fences": b"```\npip install torch==2.1.0+cu118\n" * 50,
     "templates": b"{% if torch %}\ntorch==2.1.0\n{{ torch }}\n",
     "parentheses": b"setup(install_requires=" + b"(" * 5_000 + b"'torch==2.1.0'\n",
 }
