@@ -23,10 +23,10 @@ if sys.platform == "win32":
 
 OLD = b"import torch\n\nx = torch.jit.annotate(int, 1)\n"
 NEW = b"\nx: int = 1\n"
-FIX = ("fix", "--apply", "--unsafe", "--isolated", "--min-version", "2.0")
+FIX = ("fix", "--apply", "--unsafe", "--no-cache", "--isolated", "--min-version", "2.0")
 LIMIT = 60
 """Seconds after which a run that hangs is ended by a signal."""
-CHECK = ("check", "--isolated", "--min-version", "2.0")
+CHECK = ("check", "--no-cache", "--isolated", "--min-version", "2.0")
 
 
 @dataclass(frozen=True)

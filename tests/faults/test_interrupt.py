@@ -70,7 +70,9 @@ def test_an_interrupt_at_any_moment(memory: Path, jobs: str) -> None:
     after, points = contents(tree), interrupter.number
     assert points > 1_000
     partly = 0
-    for at in random.Random(jobs).sample(range(1, points - 1), 20):
+    choose = random.Random(jobs)
+    late = points - 4 * len(FILES)  # where files are written
+    for at in choose.sample(range(1, late), 10) + choose.sample(range(late, points - 1), 10):
         plant(tree, FILES)
         done = run(*arguments, folder=tree, before=interrupter.at(at))
         assert (done.status, done.out) == (130, b""), (at, done)
@@ -89,10 +91,10 @@ def test_an_interrupt_while_processes_work(tmp_path: Path) -> None:
         runner.WORTHWHILE = 20
         main, look = os.getpid(), runner.Run.look
 
-        def interrupting(self: runner.Run, path: str, file: Input) -> object:
+        def interrupting(self: runner.Run, path: str, file: Input, *, first: bool) -> object:
             if os.getpid() != main and path.endswith("m00007.py"):
                 os.killpg(main, signal.SIGINT)
-            return look(self, path, file)
+            return look(self, path, file, first=first)
 
         runner.Run.look = interrupting  # type: ignore[assignment, method-assign]
 
