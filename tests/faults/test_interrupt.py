@@ -18,7 +18,7 @@ from tests.faults.support import FIX, contents, many, plant, run
 from torchmigrate import cli, runner
 from torchmigrate.files import Input
 
-FILES = many(60)
+FILES = many(40)
 
 
 class Interrupter:
@@ -72,7 +72,7 @@ def test_an_interrupt_at_any_moment(memory: Path, jobs: str) -> None:
     partly = 0
     choose = random.Random(jobs)
     late = points - 4 * len(FILES)  # where files are written
-    for at in choose.sample(range(1, late), 10) + choose.sample(range(late, points - 1), 10):
+    for at in choose.sample(range(1, late), 8) + choose.sample(range(late, points - 1), 8):
         plant(tree, FILES)
         done = run(*arguments, folder=tree, before=interrupter.at(at))
         assert (done.status, done.out) == (130, b""), (at, done)

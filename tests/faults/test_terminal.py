@@ -144,7 +144,7 @@ def test_a_fault_is_told_as_text(tmp_path: Path, verbose: bool) -> None:
     plant(tmp_path, {"a.py": OLD})
 
     def break_down() -> None:
-        def look(*_: object) -> None:
+        def look(*_: object, **__: object) -> None:
             raise RuntimeError(f"{EVIL}\n{EVIL}")
 
         runner.Run.look = look  # type: ignore[assignment, method-assign]
