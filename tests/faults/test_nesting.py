@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from tests.faults.support import CHECK, FIX, NEW, OLD, plant, run
+from tests.support import check_text
 from torchmigrate import runner
+from torchmigrate.names import Names, Resolved
 
 DEPTH = 5_000
 USE = "torch.jit.annotate(int, 1)"
@@ -98,12 +100,30 @@ def test_a_process_that_a_file_crashes_costs_that_file(tmp_path: Path) -> None:
     assert {message for message in others if not message.startswith(MESSAGES)} == set()
 
 
-@pytest.mark.parametrize("suffix", ["ipynb", "toml"])
-def test_data_nested_too_deeply_is_reported(tmp_path: Path, suffix: str) -> None:
-    name = {"ipynb": "a.ipynb", "toml": "uv.lock"}[suffix]
-    text = {"ipynb": '{"cells": ' + "[" * 100_000 + f'"{USE}"', "toml": "torch = " + "[" * 100_000}[suffix]
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.ipynb", '{"cells": ' + "[" * 100_000 + f'"{USE}"', "not a notebook: nested too deeply"),
+        ("uv.lock", "torch = " + "[" * 100_000, "not valid TOML: it is nested too deep"),
+    ],
+)
+def test_data_nested_too_deeply_is_reported(tmp_path: Path, name: str, text: str, message: str) -> None:
     plant(tmp_path, {name: text.encode(), "z.py": OLD})
     done = run(*FIX, "--output-format", "json", ".", folder=tmp_path)
-    assert list(done.errors) == [name]
-    assert "nested too deep" in done.errors[name]
+    assert done.errors == {name: message}
     assert (tmp_path / "z.py").read_bytes() == NEW
+
+
+def test_a_long_chain_is_not_followed_to_its_name_from_each_of_its_links(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    extend, number = Names.extend, 0
+
+    def counted(self: Names, base: Resolved | None, suffix: str | None) -> Resolved | None:
+        nonlocal number
+        number += 1
+        return extend(self, base, suffix)
+
+    monkeypatch.setattr(Names, "extend", counted)
+    assert check_text(f"import torch\n\nx = {USE}{'.a' * 800}\n")
+    assert number < 800 * 120

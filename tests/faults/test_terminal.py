@@ -19,7 +19,8 @@ from torchmigrate import runner, terminal
 
 EVIL = "\x1b]0;t\x07\x1b[2J\r\x08\x9b31m\u202e\u2066\u061c\u200f\ufeff\x7f\U000e0041"
 NAME = f"e{EVIL}\udcff\n.py".replace("/", "")
-CODE = f"import torch\n\nx = torch.jit.annotate(int, 1)  # {EVIL}\n"
+SEEN = EVIL.replace("\r", "")  # which would end the comment
+CODE = f"import torch\n\nx = torch.jit.annotate(int, 1)  # {SEEN}\n"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -88,6 +89,7 @@ def test_the_tree_is_shown_as_text(tree: Path, arguments: list[str]) -> None:
     text = shown(*arguments, ".", folder=tree, typed=b"y\n" * 5)
     assert_harmless(text)
     assert "1b" in text.lower() or "--statistics" in arguments
+    assert any(found in text for found in ("torch.jit.annotate", "TS154", "1 fixed"))
 
 
 @pytest.mark.parametrize(
@@ -153,6 +155,7 @@ def test_a_fault_is_told_as_text(tmp_path: Path, verbose: bool) -> None:
     assert_harmless(text)
     assert "Error: a fault in torchmigrate (RuntimeError" in text
     assert ("Traceback" in text) == verbose
+    assert verbose or len(text.splitlines()) == 2
 
 
 def assert_harmless(text: str) -> None:
