@@ -48,7 +48,7 @@ class Killer:
         # A killed process loses nothing that the system has been given: syncing would only take time.
         os.fsync = lambda fd: self.count()
         os.fdopen = lambda handle, mode: InHalves(handle, mode, self.count)  # type: ignore[assignment]
-        io.open = self._opening(io.open)  # type: ignore[assignment]
+        io.open = self._opening(io.open)
 
     def _opening(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def open_in_halves(path: Any, mode: str = "r", *arguments: Any, **named: Any) -> Any:
