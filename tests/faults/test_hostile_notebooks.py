@@ -21,7 +21,7 @@ def notebook(source: Any = CODE, **more: Any) -> bytes:
 
 TOKEN = b'"torch.jit.annotate(int, 1)"'
 BROKEN = {
-    "empty line": b"\n# torch.jit.annotate\n",
+    "empty line": b"\ntorch.jit.annotate\n",
     "no json": b"import torch\ntorch.jit.annotate(int, 1)\n",
     "cut off": notebook()[:-30],
     "more after it": notebook() + b"{}",

@@ -126,4 +126,5 @@ def test_a_long_chain_is_not_followed_to_its_name_from_each_of_its_links(
 
     monkeypatch.setattr(Names, "extend", counted)
     assert check_text(f"import torch\n\nx = {USE}{'.a' * 800}\n")
-    assert number < 800 * 120
+    looks = 2
+    assert number < looks * 800 * 120
