@@ -64,15 +64,15 @@ def _fixes(ctx: Context) -> Iterator[tuple[int, Fix | str]]:
         if not is_origin or use.kind is not Kind.CALL or use.decorated is not None:
             continue
         chain = Chain(use, ctx)
+        result: Fix | str
         try:
             chain.follow()
-            result: Fix | str = _fix(chain)
+            # What is uncertain may have no exact position either: inside an f-string, before Python 3.12.
+            result = _fix(chain) if use.certain else "the name may stand for something else here"
         except Withheld as reason:
             result = str(reason)
         except Escape as reason:
             result = f"its result {reason}"
-        if not use.certain:
-            result = "the name may stand for something else here"
         for node in chain.members:
             yield id(node), result
 
