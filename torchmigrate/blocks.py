@@ -67,7 +67,7 @@ class Blocks:
             return _loss(lost[0])
         kept = [token for token in gone if token in beside]
         edits = [Edit(head.start, head.end, self._on_lines_of_their_own(kept, whole.start))]
-        edits += self._dedented(suite, self._indent(whole.start))
+        edits += self._dedented(suite, self._indent(self._span(block[0]).start), self._indent(whole.start))
         if tail.start < tail.end:
             edits.append(Edit(tail.start, tail.end, ""))
         return self._as_one(edits, Span(whole.start, max(whole.end, suite.end)), block)
@@ -198,9 +198,8 @@ class Blocks:
             index -= 1
         return self._tokens[index].span.end
 
-    def _dedented(self, suite: Span, indent: str) -> list[Edit]:
-        """Moves the lines of a suite, but for the first, to the left, down to ``indent``."""
-        own = self._indent(suite.start)
+    def _dedented(self, suite: Span, own: str, indent: str) -> list[Edit]:
+        """Moves the lines of a suite that is indented by ``own``, but for the first, down to ``indent``."""
         removed = len(own.encode()) - len(indent.encode())
         if removed <= 0 or not own.startswith(indent):
             return []
@@ -275,10 +274,8 @@ class Blocks:
         )
 
     def _next_line(self, offset: int) -> int:
-        """Where the line after that of ``offset`` starts; the end of the text if there is none."""
-        number = self.source.line_of(offset)
-        starts = self.source.line_starts
-        return starts[number] if number < len(starts) else len(self.source.text)
+        """Where the line after that of ``offset`` starts; the end of the text, or of the cell, if there is none."""
+        return self.source.whole_line(offset).end
 
     def _content_start(self, offset: int) -> int:
         """Where the line that holds ``offset`` has its first character that is no space."""

@@ -202,16 +202,15 @@ def _has_noqa(source: Source, statement: ast.stmt) -> bool:
 def _without(
     uses: Uses, place: Place, statement: ast.Import | ast.ImportFrom, gone: list[ast.alias]
 ) -> Edit | None:
-    """The edit that takes names out of an import; None where the statement shares its lines with other code."""
+    """The edit that takes names out of an import; None for all of them where it shares its lines with anything."""
     source = uses.source
     span = source.span(statement)
     line_start = source.offset(statement.lineno, 0)
-    last = statement.end_lineno or statement.lineno
-    line_end = source.line_starts[last] if last < len(source.line_starts) else len(source.text)
-    if source.text[line_start : span.start].strip() or source.text[span.end : line_end].strip():
-        return None
+    line_end = source.whole_line(span.end - 1).end
     if len(gone) < len(statement.names):
         return _shortened(source, statement, gone)
+    if source.text[line_start : span.start].strip() or source.text[span.end : line_end].strip():
+        return None
     siblings = place.parent.statement if place.parent else uses.scopes.module.node
     blocks = [getattr(siblings, name, []) for name in ("body", "orelse", "finalbody")]
     if any(block == [statement] for block in blocks) or not any(statement in block for block in blocks):
