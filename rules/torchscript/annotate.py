@@ -60,7 +60,7 @@ def _fix(use: Use, ctx: Context) -> Fix | str:
     given, value = argument(call, 0, "the_type"), argument(call, 1, "the_value")
     if given is None or value is None or len(call.args) + len(call.keywords) != 2:
         return "the call does not show its type and its value"
-    plain = ctx.embedded(value, use.parents[-2])
+    plain = ctx.embedded(value, use.parents[-2], use.call)
     whole: ast.AST = call
     scripted = ctx.options.keep_torchscript_support or makes_torchscript(ctx)
     text, title, safe = plain, "Use the plain value", not scripted
