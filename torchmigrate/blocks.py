@@ -7,6 +7,7 @@ goes, there are no edits but the sentence that says so: nobody but its author ca
 from __future__ import annotations
 
 import ast
+import re
 import tokenize
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from torchmigrate.tokens import Token, tokens
 
 Changes = tuple[Edit, ...]
 
+_SEMICOLON = re.compile(rb"(?:[ \t\f]|\\(?:\r\n|\r|\n))*;(?:[ \t\f]|\\(?:\r\n|\r|\n))*")
 _STRING_STARTS = {getattr(tokenize, name, -1) for name in ("FSTRING_START", "TSTRING_START")}
 _STRING_ENDS = {getattr(tokenize, name, -1) for name in ("FSTRING_END", "TSTRING_END")}
 
@@ -43,11 +45,14 @@ class Blocks:
         if place.parent is not None and len(place.block) == 1:
             return (Edit(span.start, span.end, self._on_lines_of_their_own(beside, span.start) + "pass"),)
         index = place.block.index(place.statement)
-        following = self._span(place.block[index + 1]).start if index + 1 < len(place.block) else end
-        if following < end:
-            return (Edit(span.start, following, ""),)
-        if self.source.text[start : span.start].strip():
-            return (Edit(self._span(place.block[index - 1]).end, span.end, ""),)
+        if index + 1 < len(place.block):
+            following = self._span(place.block[index + 1]).start
+            if self._is_semicolon(span.end, following):
+                return (Edit(span.start, following, ""),)
+        if index:
+            before = self._span(place.block[index - 1]).end
+            if self._is_semicolon(before, span.start):
+                return (Edit(before, span.end, ""),)
         if kept := list(dict.fromkeys(beside + self._comments(Span(span.end, end)))):
             return (Edit(span.start, end, self._on_lines_of_their_own(kept, span.start).rstrip()),)
         return (Edit(start, self._without_doubled_gap(start, self._next_line(end)), ""),)
@@ -257,6 +262,10 @@ class Blocks:
             return span
         first = self.source.span(decorators[0]).start
         return Span(self.source.text.rindex(b"@", 0, first), span.end)
+
+    def _is_semicolon(self, start: int, end: int) -> bool:
+        """Whether what lies between two statements joins them in one logical line."""
+        return _SEMICOLON.fullmatch(self.source.text, start, end) is not None
 
     def _starts_with(self, offset: int, word: bytes) -> bool:
         return self.source.text.startswith(word, offset)

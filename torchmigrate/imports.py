@@ -147,10 +147,21 @@ class Imports:
                 at = self.source.offset(node.lineno, 0)
                 return Edit(at, at, statement + "\n")
         head = [n for i, n in enumerate(body) if _is_docstring(n, i) or isinstance(n, ast.ImportFrom)]
-        after = head[-1].end_lineno if head else 0
+        after = (head[-1].end_lineno if head else None) or _first_lines(self.source.text)
         starts = self.source.line_starts
-        at = starts[after or 0] if (after or 0) < len(starts) else len(self.source.text)
+        at = starts[after] if after < len(starts) else len(self.source.text)
         return Edit(at, at, statement + "\n" if head else statement + "\n\n")
+
+
+def _first_lines(text: bytes) -> int:
+    """How many lines name the interpreter or the encoding, and have to come first."""
+    number = 0
+    for line, content in enumerate(text.splitlines()[:2], 1):
+        if not content.startswith(b"#"):
+            break
+        if content.startswith(b"#!") or b"coding" in content:
+            number = line
+    return number
 
 
 def _is_docstring(node: ast.stmt, index: int) -> bool:

@@ -39,7 +39,9 @@ def test_layout_does_not_matter(fuzz: Fuzz) -> None:
 
 def test_aliases_do_not_matter(fuzz: Fuzz) -> None:
     def check(data: st.DataObject, text: str, chosen: Sequence[str]) -> None:
-        if not (names := renamable(text)):
+        # A type is known by its name alone, as it stands in annotations that are strings, too.
+        names = [one for one in renamable(text) if one.name != "GroupName"]
+        if not names:
             return
         name = data.draw(st.sampled_from([f"{name}_0" for name in NAMES]))
         other = renamed(text, data.draw(st.sampled_from(names)), name)
