@@ -7,7 +7,7 @@ from anywhere in its ``try`` block. A ``with`` statement is taken not to swallow
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -337,3 +337,10 @@ def _binds(node: ast.AST, name: str) -> bool:
     return any(
         isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) for n in ast.walk(node)
     )
+
+
+def is_located(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether the position of a node is exact; inside an f-string it is not before Python 3.12."""
+    while not isinstance(node, (ast.stmt, ast.JoinedStr)):
+        node = parents[node]
+    return not isinstance(node, ast.JoinedStr)

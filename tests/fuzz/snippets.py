@@ -14,6 +14,7 @@ STATEMENTS = (
     "plain = <torch.jit.script>(obj=plain)",
     "traced = <torch.jit.trace>(model, (x,))\n<torch.jit.save>(traced, path)",
     "with no_grad():\n    net = <torch.jit.trace>(net.eval(), example_inputs=x, strict=False)",
+    "net = <torch.jit.trace>(model, x)\nlog(f'{<torch.jit.freeze>(net.eval())(x)}')",
     "loaded = <torch.jit.load>(path, map_location='cpu')",
     "frozen = <torch.jit.freeze>(<torch.jit.script>(model.eval()))",
     "class Net(<torch.jit.ScriptModule>):\n    @<torch.jit.script_method>\n    def forward(self, x):\n        return x",
