@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import sys
 from collections.abc import Iterator
 
@@ -16,6 +17,22 @@ _NUMBERS = itertools.count()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--accept", action="store_true", help="take the present results for the expected ones")
+    parser.addoption(
+        "--fuzz-examples", type=int, metavar="N", help="try about N random programs, other ones each time"
+    )
+    parser.addoption("--fuzz-seed", type=int, metavar="SEED", help="try the programs of an earlier run again")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draws the seed before processes are started, which are told it."""
+    if config.getoption("--fuzz-examples") is not None and config.getoption("--fuzz-seed") is None:
+        config.option.fuzz_seed = random.SystemRandom().getrandbits(32)
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Tells how to have the same run again."""
+    examples, seed = config.getoption("--fuzz-examples"), config.getoption("--fuzz-seed")
+    return f"fuzz: --fuzz-examples {examples} --fuzz-seed {seed}" if seed is not None else None
 
 
 @pytest.fixture

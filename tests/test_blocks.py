@@ -144,3 +144,10 @@ def test_what_a_dead_part_does_without_running(function: str, reason: str | None
     assert isinstance(place.statement, ast.If)
     said = Blocks(source).outlives(place, place.statement.body)
     assert said is None if reason is None else reason in (said or "")
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_semicolon_may_stand_beside_a_line_continuation(which: int) -> None:
+    text = "def f():\n    a = 1 \\\n    ; \\\n    b = 1\n    # c\n    return 2\n"
+    kept = ("b = 1", "a = 1")[which]
+    assert removed(text, ast.Assign, which) == f"def f():\n    {kept}\n    # c\n    return 2\n"

@@ -20,6 +20,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 removal = Rule(code="XX901", symbols=("torch.remove",), message="goes", safety=Safety.SAFE)
 loss = Rule(code="XX902", symbols=("torch.lose",), message="goes, with its comments", safety=Safety.SAFE)
+fault = Rule(code="XX903", symbols=("torch.fault",), message="swallows what follows", safety=Safety.SAFE)
 
 
 @removal.check
@@ -36,8 +37,14 @@ def check_loss(use: Use, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(use, fix=lambda: Fix((edit,), Safety.SAFE, "Remove it"))
 
 
+@fault.check
+def check_fault(use: Use, ctx: Context) -> Iterator[Finding]:
+    edit = ctx.replace(use.node, "torch.right #")
+    yield ctx.finding(use, fix=lambda: Fix((edit,), Safety.SAFE, "Rename it"))
+
+
 def fix(text: str) -> Fixed:
-    engine = Engine([removal, loss], Options(target=(2, 15), minimum=(2, 0)))
+    engine = Engine([removal, loss, fault], Options(target=(2, 15), minimum=(2, 0)))
     return engine.fix("a.py", text.encode(), Project(), None, lambda finding: True)
 
 
@@ -49,13 +56,21 @@ def test_statements_that_make_up_a_block_leave_a_pass() -> None:
 
 
 def test_a_fix_that_cannot_be_proved_is_left_out_and_said_so() -> None:
-    fixed = fix("import torch\ntorch.remove()\nprint(\n    torch.lose(  # why\n    ))\ntorch.remove(1)\n")
-    assert fixed.data == b"import torch\nprint(\n    torch.lose(  # why\n    ))\n"
+    fixed = fix("import torch\ntorch.remove()\nprint(\n    torch.fault(1\n    ))\ntorch.remove(1)\n")
+    assert fixed.data == b"import torch\nprint(\n    torch.fault(1\n    ))\n"
     assert [finding.code for finding in fixed.applied] == ["XX901", "XX901"]
-    assert [finding.code for finding in fixed.result.findings] == ["XX902"]
+    assert [finding.code for finding in fixed.result.findings] == ["XX903"]
     (error,) = fixed.result.errors
-    assert "XX902" in error.message
-    assert "# why" in error.message
+    assert "XX903" in error.message
+
+
+def test_a_fix_that_would_lose_a_comment_is_withheld() -> None:
+    text = "import torch\nprint(\n    torch.lose(  # why\n    ))\n"
+    fixed = fix(text)
+    assert fixed.data == text.encode()
+    assert not fixed.result.errors
+    (finding,) = fixed.result.findings
+    assert finding.withheld == "the comment `# why` stands in the part that would go"
 
 
 def test_what_a_rule_notes_in_one_file_is_known_in_all() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import fix_text
 from torchmigrate.findings import Edit, Location
 from torchmigrate.notebook import Notebook
 from torchmigrate.source import Source, SourceError
@@ -262,3 +263,11 @@ def test_an_edit_changes_its_place_in_the_text_and_nothing_else(
         for item in document["cells"]:
             assert all(isinstance(line, str) for line in item.pop("source"))
     assert old == new
+
+
+def test_a_statement_removed_at_the_end_of_a_cell_takes_no_blank_line_of_the_next() -> None:
+    cells = ["import torch", "\ntorch.jit.set_fusion_strategy([])", "\ny = 1"]
+    document = json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]})
+    flags = ("--unsafe", "--no-keep-torchscript-support")
+    fixed = json.loads(fix_text(document, *flags, path="a.ipynb"))
+    assert [cell["source"] for cell in fixed["cells"]] == ["", "\n", "\ny = 1"]

@@ -7,6 +7,7 @@ goes, there are no edits but the sentence that says so: nobody but its author ca
 from __future__ import annotations
 
 import ast
+import re
 import tokenize
 from collections.abc import Sequence
 from functools import cached_property
@@ -19,6 +20,7 @@ from torchmigrate.tokens import Token, Tokens
 
 Changes = tuple[Edit, ...]
 
+_SEMICOLON = re.compile(rb"(?:[ \t\f]|\\(?:\r\n|\r|\n))*;(?:[ \t\f]|\\(?:\r\n|\r|\n))*")
 _STRING_STARTS = {getattr(tokenize, name, -1) for name in ("FSTRING_START", "TSTRING_START")}
 _STRING_ENDS = {getattr(tokenize, name, -1) for name in ("FSTRING_END", "TSTRING_END")}
 
@@ -42,11 +44,14 @@ class Blocks:
         if place.parent is not None and len(place.block) == 1:
             return (Edit(span.start, span.end, self._on_lines_of_their_own(beside, span.start) + "pass"),)
         index = place.block.index(place.statement)
-        following = self._span(place.block[index + 1]).start if index + 1 < len(place.block) else end
-        if following < end:
-            return (Edit(span.start, following, ""),)
-        if self.source.text[start : span.start].strip():
-            return (Edit(self._span(place.block[index - 1]).end, span.end, ""),)
+        if index + 1 < len(place.block):
+            following = self._span(place.block[index + 1]).start
+            if self._is_semicolon(span.end, following):
+                return (Edit(span.start, following, ""),)
+        if index:
+            before = self._span(place.block[index - 1]).end
+            if self._is_semicolon(before, span.start):
+                return (Edit(before, span.end, ""),)
         if kept := list(dict.fromkeys(beside + self._comments(Span(span.end, end)))):
             return (Edit(span.start, end, self._on_lines_of_their_own(kept, span.start).rstrip()),)
         return (Edit(start, self._without_doubled_gap(start, self._next_line(end)), ""),)
@@ -66,7 +71,7 @@ class Blocks:
             return _loss(lost[0])
         kept = [token for token in gone if token in beside]
         edits = [Edit(head.start, head.end, self._on_lines_of_their_own(kept, whole.start))]
-        edits += self._dedented(suite, self._indent(whole.start))
+        edits += self._dedented(suite, self._indent(self._span(block[0]).start), self._indent(whole.start))
         if tail.start < tail.end:
             edits.append(Edit(tail.start, tail.end, ""))
         return self._as_one(edits, Span(whole.start, max(whole.end, suite.end)), block)
@@ -196,9 +201,8 @@ class Blocks:
         before = (t for t in reversed(self._tokens.around(start)) if t.span.start < start)
         return next(token.span.end for token in before if token.text == ":")
 
-    def _dedented(self, suite: Span, indent: str) -> list[Edit]:
-        """Moves the lines of a suite, but for the first, to the left, down to ``indent``."""
-        own = self._indent(suite.start)
+    def _dedented(self, suite: Span, own: str, indent: str) -> list[Edit]:
+        """Moves the lines of a suite that is indented by ``own``, but for the first, down to ``indent``."""
         removed = len(own.encode()) - len(indent.encode())
         if removed <= 0 or not own.startswith(indent):
             return []
@@ -251,6 +255,10 @@ class Blocks:
         first = self.source.span(decorators[0]).start
         return Span(self.source.text.rindex(b"@", 0, first), span.end)
 
+    def _is_semicolon(self, start: int, end: int) -> bool:
+        """Whether what lies between two statements joins them in one logical line."""
+        return _SEMICOLON.fullmatch(self.source.text, start, end) is not None
+
     def _starts_with(self, offset: int, word: bytes) -> bool:
         return self.source.text.startswith(word, offset)
 
@@ -267,10 +275,8 @@ class Blocks:
         )
 
     def _next_line(self, offset: int) -> int:
-        """Where the line after that of ``offset`` starts; the end of the text if there is none."""
-        number = self.source.line_of(offset)
-        starts = self.source.line_starts
-        return starts[number] if number < len(starts) else len(self.source.text)
+        """Where the line after that of ``offset`` starts; the end of the text, or of the cell, if there is none."""
+        return self.source.whole_line(offset).end
 
     def _content_start(self, offset: int) -> int:
         """Where the line that holds ``offset`` has its first character that is no space."""

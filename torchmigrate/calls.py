@@ -49,6 +49,17 @@ def span_of(source: Source, call: ast.Call, node: ast.expr | ast.keyword) -> Spa
     return source.span(node) if isinstance(node, ast.keyword) else outer(source, node, opening(source, call))
 
 
+def stands_alone(text: str) -> bool:
+    """Whether an expression may be broken into these lines outside of brackets, too."""
+    if "\n" not in text and "\r" not in text:
+        return True
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
+
+
 def without(source: Source, call: ast.Call, gone: Collection[ast.expr | ast.keyword]) -> list[Edit]:
     """The edits that take arguments out, each with the comma before it (the first ones: after it)."""
     edits = []

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchmigrate.calls import outer, stands_alone
 from torchmigrate.findings import Edit, Finding, Fix, Span
 from torchmigrate.imports import Imports
 from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.suppress import without_directives
 from torchmigrate.versions import render, severity
 
 if TYPE_CHECKING:
@@ -87,13 +89,27 @@ class Context:
         """The source text of a node."""
         return self.source.segment(node)
 
-    def embedded(self, node: ast.expr, parent: ast.AST) -> str:
-        """The text of an expression that is to stand below ``parent``, in parentheses where it may need them."""
+    def embedded(self, node: ast.expr, parent: ast.AST, place: ast.AST | None = None) -> str:
+        """The text of an expression that is to stand below ``parent``, in parentheses where it may need them.
+
+        ``place`` is the node that it takes the place of; that may be what is called.
+        """
         text = self.text(node)
         if isinstance(node, _ATOMS) and not (isinstance(node, ast.Tuple) and not text.startswith("(")):
-            return text
-        safe = isinstance(parent, _HOLDERS) and "\n" not in text and "\r" not in text
+            return text if stands_alone(text) else f"({text})"
+        called = isinstance(parent, ast.Call) and parent.func is place
+        safe = isinstance(parent, _HOLDERS) and not called and "\n" not in text and "\r" not in text
         return text if safe else f"({text})"
+
+    def reduced(self, whole: ast.expr, part: ast.expr, start: int = 0) -> list[Edit]:
+        """The edits that leave of an expression only a part, in parentheses where it may need them.
+
+        Its own ones, none of which opens before the offset ``start``, stay.
+        """
+        span, around = outer(self.source, part, start), self.source.span(whole)
+        needed = self.embedded(part, self.uses.flow.parents[whole], whole) != self.text(part)
+        opens, closes = ("(", ")") if needed and span == self.source.span(part) else ("", "")
+        return [Edit(around.start, span.start, opens), Edit(span.end, around.end, closes)]
 
     def concrete(self, node: ast.stmt) -> Concrete:
         """The libcst tree of the statement ``node``, for rewrites that must keep its formatting."""
@@ -153,4 +169,23 @@ class Context:
         made = make()
         if isinstance(made, Fix) and made.safety is Safety.MANUAL:
             raise ValueError(f"{self.rule.code}: a fix is safe or unsafe")
+        if isinstance(made, Fix) and (comment := self._lost(made)):
+            return f"the comment `{comment}` stands in the part that would go"
         return made
+
+    def _lost(self, fix: Fix) -> str | None:
+        """A comment that the fix would remove: only its author can tell what it was about."""
+        gone = [
+            comment
+            for edit in fix.edits
+            if b"#" in self.source.text[edit.start : edit.end]
+            for comment in self.blocks.comments(Span(edit.start, edit.end))
+            if without_directives(comment)
+        ]
+        kept = [line.strip() for edit in fix.edits if gone for line in edit.text.splitlines()]
+        for comment in gone:
+            own = next((line for line in kept if line.endswith(comment)), None)
+            if own is None:
+                return comment
+            kept.remove(own)
+        return None

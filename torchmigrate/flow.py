@@ -356,3 +356,10 @@ def _binds(node: ast.AST, name: str) -> bool:
     return any(
         isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) for n in nodes.walk(node)
     )
+
+
+def is_located(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether the position of a node is exact; inside an f-string it is not before Python 3.12."""
+    while not isinstance(node, (ast.stmt, ast.JoinedStr)):
+        node = parents[node]
+    return not isinstance(node, ast.JoinedStr)

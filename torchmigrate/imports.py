@@ -147,10 +147,21 @@ class Imports:
                 at = self.source.offset(node.lineno, 0)
                 return Edit(at, at, statement + "\n")
         head = [n for i, n in enumerate(body) if _is_docstring(n, i) or isinstance(n, ast.ImportFrom)]
-        after = head[-1].end_lineno if head else 0
+        after = (head[-1].end_lineno if head else None) or _first_lines(self.source.text)
         starts = self.source.line_starts
-        at = starts[after or 0] if (after or 0) < len(starts) else len(self.source.text)
+        at = starts[after] if after < len(starts) else len(self.source.text)
         return Edit(at, at, statement + "\n" if head else statement + "\n\n")
+
+
+def _first_lines(text: bytes) -> int:
+    """How many lines name the interpreter or the encoding, and have to come first."""
+    number = 0
+    for line, content in enumerate(text.splitlines()[:2], 1):
+        if not content.startswith(b"#"):
+            break
+        if content.startswith(b"#!") or b"coding" in content:
+            number = line
+    return number
 
 
 def _is_docstring(node: ast.stmt, index: int) -> bool:
@@ -202,16 +213,15 @@ def _has_noqa(source: Source, statement: ast.stmt) -> bool:
 def _without(
     uses: Uses, place: Place, statement: ast.Import | ast.ImportFrom, gone: list[ast.alias]
 ) -> Edit | None:
-    """The edit that takes names out of an import; None where the statement shares its lines with other code."""
+    """The edit that takes names out of an import; None for all of them where it shares its lines with anything."""
     source = uses.source
     span = source.span(statement)
     line_start = source.offset(statement.lineno, 0)
-    last = statement.end_lineno or statement.lineno
-    line_end = source.line_starts[last] if last < len(source.line_starts) else len(source.text)
-    if source.text[line_start : span.start].strip() or source.text[span.end : line_end].strip():
-        return None
+    line_end = source.whole_line(span.end - 1).end
     if len(gone) < len(statement.names):
         return _shortened(source, statement, gone)
+    if source.text[line_start : span.start].strip() or source.text[span.end : line_end].strip():
+        return None
     siblings = place.parent.statement if place.parent else uses.scopes.module.node
     blocks = [getattr(siblings, name, []) for name in ("body", "orelse", "finalbody")]
     if any(block == [statement] for block in blocks) or not any(statement in block for block in blocks):

@@ -89,7 +89,7 @@ def _units(source: Source) -> Iterator[_Unit]:
     unit: _Unit | None = None
     starts = [*source.line_starts, len(source.text)]
     for statement in source.tree.body:
-        first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+        first = _first_line(source, statement)
         last = statement.end_lineno or statement.lineno
         start, end = starts[first - 1], starts[min(last, len(starts) - 1)]
         if unit is not None and start < unit.end:
@@ -100,6 +100,19 @@ def _units(source: Source) -> Iterator[_Unit]:
         unit = _Unit(start, end, (type(statement),))
     if unit is not None:
         yield unit
+
+
+def _first_line(source: Source, statement: ast.stmt) -> int:
+    """The line on which a statement begins, with its decorators; a decorator may stand below its ``@``."""
+    decorators = getattr(statement, "decorator_list", ())
+    if not decorators:
+        return statement.lineno
+    at = source.span(decorators[0]).start
+    while True:
+        at = source.text.rindex(b"@", 0, at)
+        line = source.line_of(at)
+        if not source.text[source.line_starts[line - 1] : at].strip():
+            return line
 
 
 def _ranges(units: list[_Unit], edits: list[Edit], length: int) -> list[tuple[int, int]]:

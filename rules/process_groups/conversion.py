@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.calls import argument
 from torchmigrate.findings import Edit, Span
+from torchmigrate.flow import is_located
 
 from .collectives import GROUP_SIZE, RESOLVE, TAKERS, group_argument
 from .functions import (
@@ -15,7 +16,6 @@ from .functions import (
     Function,
     inside,
     is_context,
-    is_located,
     named,
     parameters,
     spells,

@@ -66,13 +66,6 @@ def expressions(statement: ast.stmt) -> Iterator[ast.AST]:
                     yield child
 
 
-def is_located(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    """Whether the position of a node is exact; inside an f-string it is not before Python 3.12."""
-    while not isinstance(node, (ast.stmt, ast.JoinedStr)):
-        node = parents[node]
-    return not isinstance(node, ast.JoinedStr)
-
-
 def scope_of(node: ast.AST, ctx: Context) -> Scope:
     """The scope that a node of the file is evaluated in."""
     scopes = {scope.node: scope for scope in ctx.uses.scopes.all}

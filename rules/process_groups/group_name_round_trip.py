@@ -62,5 +62,5 @@ def _fix(use: Use, ctx: Context, name: GroupName, given: ast.expr | None) -> Fix
     assert use.call is not None
     if given is not None and given is not name.node and not is_stable(name, given, ctx):
         return f"`{ctx.text(name.group)}` may be another group by the time that its name is looked up"
-    text = name.text(ctx, ctx.uses.flow.parents[use.call])
+    text = name.text(ctx, ctx.uses.flow.parents[use.call], use.call)
     return Fix((ctx.replace(use.call, text),), Safety.SAFE, f"Replace with `{text}`")

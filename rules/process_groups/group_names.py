@@ -46,9 +46,9 @@ class GroupName:
     doubt: str | None = None
     """Why ``group`` may not be the process group itself; None if it certainly is."""
 
-    def text(self, ctx: Context, parent: ast.AST) -> str:
-        """How the group is written below ``parent``."""
-        return self.spelled or ctx.embedded(self.group, parent)
+    def text(self, ctx: Context, parent: ast.AST, place: ast.AST | None = None) -> str:
+        """How the group is written below ``parent``, in the place of a node."""
+        return self.spelled or ctx.embedded(self.group, parent, place)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.findings import Edit, Finding, Fix
+from torchmigrate.flow import is_located
 from torchmigrate.rule import Safety
 
 from .collectives import TAKERS, group_argument, taker
-from .functions import bound_around, is_located, scope_of
+from .functions import bound_around, scope_of
 from .group_names import GroupName, KeptName, handed_over
 from .operators import is_part_of_one
 

@@ -14,6 +14,7 @@ from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Uses
 
 from .groups import argument
+from .syntax import Syntax
 from .values import COLLECTIVES, SINGLE
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class _Rewrite:
     def __init__(self, use: Use, trap: Trap, ctx: Context) -> None:
         self.use = use
         self.ctx = ctx
+        self.syntax = Syntax(ctx.uses)
         self.function = use.place.scope.node
         self.nodes = sorted(trap.nodes, key=lambda node: (node.lineno, node.col_offset))
         self.imports: tuple[Edit, ...] = ()
@@ -131,7 +133,7 @@ class _Rewrite:
         text = ast.unparse
         if isinstance(statement, ast.Expr):
             value = statement.value
-            if value is node and leaf(node.func) in ("recv", "send"):
+            if value is node and self._name(node) in ("recv", "send"):
                 return Site(statement, (node,), "none")
             function = value.func if isinstance(value, ast.Call) and value.args == [node] else None
             if isinstance(function, ast.Attribute) and function.attr == "append":
@@ -189,7 +191,7 @@ class _Rewrite:
             if not first <= statement.lineno <= last or statement in issuing or hasattr(statement, "body"):
                 continue
             calls = (part for part in ast.walk(statement) if isinstance(part, ast.Call))
-            if any(leaf(call.func) in _ORDERED for call in calls):
+            if any(self._name(call) in _ORDERED for call in calls):
                 raise Withheld("the operations are not waited for together")
             issued = [
                 site
@@ -284,12 +286,15 @@ class _Rewrite:
 
     # What replaces it.
 
+    def _name(self, node: ast.Call) -> str | None:
+        return self.syntax.name(node)
+
     def _operation(self, node: ast.Call) -> str:
         """The `P2POp` that stands for a single operation."""
         ctx = self.ctx
         if "#" in ctx.text(node):
             raise Withheld("comments, or other statements, stand inside the operations")
-        sends = "send" in (leaf(node.func) or "")
+        sends = "send" in (self._name(node) or "")
         names = ("dst", "group_dst") if sends else ("src", "group_src")
         tensor, group, tag = argument(node, 0, "tensor"), _group(node), argument(node, 3, "tag")
         peer, in_group = argument(node, 1, names[0]), argument(node, 4, names[1])
@@ -297,7 +302,7 @@ class _Rewrite:
             raise Withheld("an operation takes its arguments from elsewhere")
         if in_group is not None and ctx.options.minimum < (2, 6):
             raise Withheld("a rank within the group can be given to `P2POp` since torch 2.6")
-        own = ctx.text(node.func) if leaf(node.func) in ("isend", "irecv") else None
+        own = ctx.text(node.func) if self._name(node) in ("isend", "irecv") else None
         parts = [own or self._spell("isend" if sends else "irecv"), ctx.text(tensor)]
         parts += [ctx.text(peer)] if peer is not None else []
         if group is not None:

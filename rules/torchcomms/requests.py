@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchmigrate.names import leaf
 from torchmigrate.nodes import walk
 
 from .groups import INIT, argument, backends, c10d, is_nccl, may_be_nccl
@@ -64,7 +63,7 @@ class Requests:
 
     def __init__(self, uses: Uses) -> None:
         self._uses = uses
-        self._syntax = Syntax()
+        self.syntax = Syntax(uses)
         self._steps = 0
         self._functions = dict(_functions(uses))
         self._relevant = self._relevant_names()
@@ -84,7 +83,7 @@ class Requests:
     def at(self, call: ast.Call | None) -> Trap | None:
         """The trap of which ``call`` is the first `isend` or `irecv`; those of blocking calls alone have none."""
         for trap in self.traps:
-            posted = [node for node in trap.nodes if leaf(node.func) in ("isend", "irecv")]
+            posted = [node for node in trap.nodes if self.syntax.name(node) in ("isend", "irecv")]
             if call is not None and call is min(posted, key=_position, default=None):
                 return trap
         return None
@@ -97,7 +96,7 @@ class Requests:
             fresh = {
                 name
                 for definition, owner in self._functions.items()
-                if not names.isdisjoint(self._syntax.called(definition))
+                if not names.isdisjoint(self.syntax.called(definition))
                 for name in (
                     [definition.name] if definition.name != "__init__" else [owner.name if owner else ""]
                 )
@@ -109,7 +108,7 @@ class Requests:
     def _roots(self) -> Iterator[Definition | None]:
         """Where to begin: the module (None), functions that the file does not call itself, then what is left."""
         if any(
-            not (SINGLE | self._relevant).isdisjoint(self._syntax.called(statement))
+            not (SINGLE | self._relevant).isdisjoint(self.syntax.called(statement))
             for statement in self._uses.scopes.module.node.body
             if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         ):
@@ -117,15 +116,15 @@ class Requests:
         relevant = [
             d
             for d in self._functions
-            if d.name in self._relevant or not SINGLE.isdisjoint(self._syntax.called(d))
+            if d.name in self._relevant or not SINGLE.isdisjoint(self.syntax.called(d))
         ]
         called = {
-            name for definition in relevant for name in self._syntax.called(definition) - {definition.name}
+            name for definition in relevant for name in self.syntax.called(definition) - {definition.name}
         }
         yield from (definition for definition in relevant if definition.name not in called)
         for definition in relevant:
             own = [node for node in walk(definition) if isinstance(node, ast.Call)]
-            if any(leaf(node.func) in SINGLE and node not in self._covered for node in own):
+            if any(self.syntax.name(node) in SINGLE and node not in self._covered for node in own):
                 yield definition
 
     def _explore(self, root: Definition | None) -> None:
@@ -158,7 +157,7 @@ class Requests:
         return None
 
     def _trace(self, root: Definition | None, world: World, rank: int) -> Trace:
-        interpreter = Interpreter(self._uses, self._relevant, self._syntax, world, rank)
+        interpreter = Interpreter(self._uses, self._relevant, self.syntax, world, rank)
         try:
             if root is None:
                 interpreter.run_module()
@@ -218,24 +217,20 @@ def trap_at(use: Use, ctx: Context, trouble: Trouble) -> Trap | None:
         return None
     own = [other for other in ctx.uses.found if other.symbol in INIT and other.call is not None]
     named = [backends(argument(other.call, 0, "backend"), other, ctx) for other in own if other.call]
-    if trouble is Trouble.SERIALISED and _is_ordered(use, trap):
+    if trouble is Trouble.SERIALISED and _is_ordered(use, trap, Requests.of(ctx.uses).syntax):
         return None
     if named and all(found is not None and not any(map(is_nccl, found)) for found in named):
         return None
     return trap
 
 
-def _is_ordered(use: Use, trap: Trap) -> bool:
+def _is_ordered(use: Use, trap: Trap, syntax: Syntax) -> bool:
     """Whether one branch of a condition sends and receives in one order, and the other in the other: by intent."""
     for around in use.place.ancestors():
         if isinstance(around, ast.If):
             branches = [{n for part in branch for n in walk(part)} for branch in (around.body, around.orelse)]
             directions = [
-                {
-                    (leaf(n.func) or "")[-4:]
-                    for n in branch
-                    if isinstance(n, ast.Call) and leaf(n.func) in SINGLE
-                }
+                {name[-4:] for n in branch if isinstance(n, ast.Call) and (name := syntax.name(n)) in SINGLE}
                 for branch in branches
             ]
             if all(len(found) == 2 for found in directions) and any(

@@ -62,7 +62,7 @@ def _fix(use: Use, ctx: Context) -> Fix | str:
     given, value = argument(call, 0, "the_type"), argument(call, 1, "the_value")
     if given is None or value is None or len(call.args) + len(call.keywords) != 2:
         return "the call does not show its type and its value"
-    plain = ctx.embedded(value, use.parents[-2])
+    plain = ctx.embedded(value, use.parents[-2], use.call)
     whole: ast.AST = call
     text, title, safe = plain, "Use the plain value", needed_by(ctx) is None
     if getattr(statement, "value", None) is call:

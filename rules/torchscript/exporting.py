@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate import calls
 from torchmigrate.findings import Edit, Fix
-from torchmigrate.flow import Escape
+from torchmigrate.flow import Escape, is_located
 from torchmigrate.names import leaf
 from torchmigrate.rule import Kind, Safety
 
@@ -64,17 +64,27 @@ def _fixes(ctx: Context) -> Iterator[tuple[int, Fix | str]]:
         if not is_origin or use.kind is not Kind.CALL or use.decorated is not None:
             continue
         chain = Chain(use, ctx)
+        result: Fix | str
         try:
             chain.follow()
-            result: Fix | str = _fix(chain)
+            result = (
+                _fix(chain)
+                if _is_located(chain)
+                else "it, or what is done with its result, stands inside an f-string"
+            )
+            if not use.certain:
+                result = "the name may stand for something else here"
         except Withheld as reason:
             result = str(reason)
         except Escape as reason:
             result = f"its result {reason}"
-        if not use.certain:
-            result = "the name may stand for something else here"
         for node in chain.members:
             yield id(node), result
+
+
+def _is_located(chain: Chain) -> bool:
+    done = [call for _, call in (*chain.wrappers, *chain.modes)]
+    return all(is_located(node, chain.flow.parents) for node in (*chain.members, *done))
 
 
 def _fix(chain: Chain) -> Fix:

@@ -149,7 +149,8 @@ class Futures:
             raise Escape("is made of a function that is not written out")
         span = calls.span_of(source, call, given[0])
         rest = calls.span_of(source, call, given[1]).start if len(given) > 1 else source.span(call).end - 1
-        before, after = ("(", ")(") if not isinstance(given[0], (ast.Name, ast.Attribute)) else ("", "(")
+        plain = isinstance(given[0], (ast.Name, ast.Attribute)) and calls.stands_alone(source.segment(span))
+        before, after = ("", "(") if plain else ("(", ")(")
         edits = [Edit(source.span(call).start, span.start, before), Edit(span.end, rest, after)]
         if any(b"#" in source.text[edit.start : edit.end] for edit in edits):
             raise Escape("is made where a comment would be lost")
@@ -158,15 +159,13 @@ class Futures:
     def _taken_off(self, call: ast.Call) -> list[Edit]:
         """``wait(future)`` → ``future``."""
         source = self.ctx.source
-        whole = source.span(call)
         if isinstance(call.func, ast.Attribute) and not self._is_wait(call):
-            inner = calls.outer(source, call.func.value)
+            edits = self.ctx.reduced(call, call.func.value)
         else:
-            inner = calls.span_of(source, call, call.args[0])
-        edits = [Edit(whole.start, inner.start, ""), Edit(inner.end, whole.end, "")]
+            edits = self.ctx.reduced(call, call.args[0], calls.opening(source, call))
         if any(b"#" in source.text[edit.start : edit.end] for edit in edits):
             raise Escape("is waited for where a comment would be lost")
-        return [edit for edit in edits if edit.start < edit.end]
+        return [edit for edit in edits if edit.start < edit.end or edit.text]
 
     def _annotations(self) -> list[Edit]:
         """``Future[T]`` → ``T``, where a variable of this scope has that type."""
@@ -179,6 +178,5 @@ class Futures:
                 raise Escape("is named by its type in another way than in an annotation")
             if not isinstance(use.place.statement, ast.AnnAssign):
                 raise Escape("leaves its scope: a function has it for its type")
-            inner, whole = self.ctx.source.span(parent.slice), self.ctx.source.span(parent)
-            edits += [Edit(whole.start, inner.start, ""), Edit(inner.end, whole.end, "")]
+            edits += self.ctx.reduced(parent, parent.slice)
         return edits

@@ -75,10 +75,8 @@ class Rewriting:
 
     def taken_off(self, call: ast.Call, inner: ast.expr) -> None:
         """Leaves of a call one of its arguments."""
-        span = calls.outer(self.source, inner, calls.opening(self.source, call))
-        whole = self.source.span(call)
-        self.delete(whole.start, span.start)
-        self.delete(span.end, whole.end)
+        for edit in self.ctx.reduced(call, inner, calls.opening(self.source, call)):
+            self.delete(edit.start, edit.end, edit.text)
 
     def remove(self, statement: ast.stmt) -> None:
         """Removes a statement."""

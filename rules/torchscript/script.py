@@ -172,9 +172,7 @@ def _called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Contex
     if isinstance(name, ast.Name) and isinstance(function, ast.Name) and name.id == function.id:
         removed = Blocks(source).removed(use.place)
         return removed if isinstance(removed, str) else Fix(removed, Safety.UNSAFE, title)
-    inner = calls.outer(source, function, calls.opening(source, call))
-    whole = source.span(call)
-    edits = [Edit(whole.start, inner.start, ""), Edit(inner.end, whole.end, "")]
+    edits = ctx.reduced(call, function, calls.opening(source, call))
     if any(b"#" in source.text[edit.start : edit.end] for edit in edits):
         return "a comment stands in the part that would go"
     return Fix(tuple(edits), Safety.UNSAFE, title)

@@ -1,0 +1,128 @@
+"""The tool, run inside the test process, with a record of every step that fixing took."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from tests.support import settings_of
+from torchmigrate import engine, runner
+from torchmigrate.cache import Cache
+from torchmigrate.config import Settings
+from torchmigrate.files import Input
+from torchmigrate.findings import Edit, FileError, Finding
+from torchmigrate.gate import Gate
+from torchmigrate.screen import Screen
+from torchmigrate.source import Source
+from torchmigrate.watch import Watch
+
+UNSAFE = ("--unsafe", "--min-version", "2.12")
+FLAGS = (
+    UNSAFE,
+    (*UNSAFE, "--no-keep-torchscript-support"),
+    (*UNSAFE, "--no-keep-torchscript-support", "--script-replacement", "eager"),
+    (*UNSAFE, "--device-agnostic", "--target-version", "2.15"),
+)
+"""Settings under which other fixes appear: what must hold does not depend on them."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A set of edits that the tool made at once. The texts are its UTF-8 texts of the file before and after."""
+
+    before: bytes
+    edits: tuple[Edit, ...]
+    after: bytes
+    code: bytes
+    """The whole file before, in its own encoding."""
+    result: bytes
+    """The whole file after."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run made of one file: without fixing, ``after`` is ``before`` and nothing is applied."""
+
+    before: bytes
+    after: bytes
+    findings: tuple[Finding, ...]
+    """Those that are left."""
+    applied: tuple[Finding, ...]
+    errors: tuple[FileError, ...]
+    steps: tuple[Step, ...]
+    """From ``before`` to ``after``."""
+
+
+settings = functools.cache(settings_of)
+
+
+def check(data: bytes, flags: Sequence[str] = UNSAFE, path: str = "case.py") -> Outcome:
+    """Looks at a file with this content."""
+    chosen, minimum = settings(tuple(flags))
+    (result,) = runner.check([Input(path, data)], chosen, min_version=minimum)
+    return Outcome(data, data, result.findings, (), result.errors, ())
+
+
+def fix(data: bytes, flags: Sequence[str] = UNSAFE, path: str = "case.py") -> Outcome:
+    """Fixes a file with this content."""
+    chosen, minimum = settings(tuple(flags))
+    with _recorded() as steps:
+        (result,) = runner.fix([Input(path, data)], chosen, min_version=minimum)
+    after = result.after if result.applied else data
+    taken = tuple(_path(steps, data, after))
+    return Outcome(data, after, result.result.findings, result.applied, result.result.errors, taken)
+
+
+@contextmanager
+def _recorded() -> Iterator[list[Step]]:
+    """Every set of edits that the tool tries out and finds right."""
+    steps: list[Step] = []
+    applied = engine.Engine._applied
+
+    def recording(self: engine.Engine, source: Source, changes: Sequence[Edit]) -> Source:
+        changed = applied(self, source, changes)
+        steps.append(Step(source.text, tuple(changes), changed.text, source.raw, changed.raw))
+        return changed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine.Engine, "_applied", recording)
+        yield steps
+
+
+def _path(steps: list[Step], start: bytes, end: bytes) -> list[Step]:
+    """The steps that lead from one content to another; those that were only tried out lead elsewhere."""
+    reached: dict[bytes, list[Step]] = {start: []}
+    for step in steps:  # in the order in which they were made
+        if step.code in reached:
+            reached.setdefault(step.result, [*reached[step.code], step])
+    assert end in reached, "the file changed in a way that no edits tell of"
+    return reached[end]
+
+
+@contextmanager
+def rules_compiled_once() -> Iterator[None]:
+    """Keeps what the rules' symbols are compiled into from run to run, for that takes longer than a small file."""
+    screens: dict[str, Screen] = {}
+    watches: dict[frozenset[str], Watch] = {}
+    screen = runner.screen
+
+    def screen_once(chosen: Settings, cache: Cache) -> Screen:
+        key = repr(chosen)
+        if key not in screens:
+            screens[key] = screen(chosen, cache)
+        return screens[key]
+
+    def watch_once(symbols: set[str], gate: Gate) -> Watch:
+        key = frozenset(symbols)
+        if key not in watches:
+            watches[key] = Watch(key, gate)
+        return watches[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "screen", screen_once)
+        patch.setattr(engine, "Watch", watch_once)
+        yield

@@ -1,0 +1,250 @@
+"""Judges what fixing changed, by the texts and the edits alone.
+
+A node of the syntax tree is *cut* by an edit that covers it or one of its ends. The smallest node around an edit is a
+*hole*. Both may become anything. Every other node must be there afterwards, at the place to which the edits moved it:
+of the same type, with the same names and constants, below the same statement. And none may have appeared outside of
+what the edits brought. As the texts of these nodes are the same, so is what they mean.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import io
+import re
+import symtable
+import sys
+import tokenize
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from torchmigrate.findings import Edit
+
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_OWN = re.compile(r"\s*#\s*torchmigrate:.*?(?=\s#|$)")
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+_OPERATORS = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+
+
+class Violation(AssertionError):
+    """Something that the tool must not do."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What ``[start, end)`` of the old text became is ``[to, to_end)`` of the new one."""
+
+    start: int
+    end: int
+    to: int
+    to_end: int
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """A node with a position. Of a statement with blocks it is the head only."""
+
+    start: int
+    end: int
+    parent: Node | None
+    """Of a statement: the one that it stands in."""
+    block: str
+    """The block of the parent that it stands in."""
+    is_statement: bool
+    is_head: bool = False
+    label: tuple[object, ...] = ()
+    """Its type, with names, constants and operators."""
+
+
+def compare(before: bytes, edits: Sequence[Edit], after: bytes) -> None:
+    """Raises Violation if ``after`` differs from ``before`` in more than the edits say."""
+    made = changes(before, edits, after)
+    try:
+        old, new = Tree(before), Tree(after)
+    except SyntaxError as error:
+        raise Violation(f"the result does not parse: {error}") from None
+    back = [Change(change.to, change.to_end, change.start, change.end) for change in made]
+    old.mark(made)
+    new.mark(back)
+    old.expect_in(new, made, "is gone")
+    new.expect_in(old, back, "is new")
+
+
+def changes(before: bytes, edits: Sequence[Edit], after: bytes) -> list[Change]:
+    """Where each edit's text is in the result. Raises Violation if a byte outside of the edits differs."""
+    found: list[Change] = []
+    done = at = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        kept = before[done : edit.start]
+        if edit.start < done or after[at : at + len(kept)] != kept:
+            raise Violation(f"bytes {done} to {edit.start} changed, and no edit says so")
+        at += len(kept)
+        forms = (_LINE_END.sub(end, edit.text).encode() for end in ("\n", "\r\n", "\r"))
+        text = next((form for form in forms if after.startswith(form, at)), None)
+        if text is None:
+            raise Violation(f"the text of the edit at byte {edit.start} is not there")
+        found.append(Change(edit.start, edit.end, at, at + len(text)))
+        done, at = edit.end, at + len(text)
+    if after[at:] != before[done:]:
+        raise Violation(f"the bytes from {done} on changed, and no edit says so")
+    return found
+
+
+class Tree:
+    """The nodes of a text, and which of them edits leave alone. Raises SyntaxError if the text does not parse."""
+
+    def __init__(self, text: bytes) -> None:
+        self._starts = [match.start() for match in _LINE.finditer(text)]
+        self.nodes: list[Node] = []
+        self._free: set[Node] = set()
+        self._collect(ast.parse(text.decode()), None, "", [])
+
+    def mark(self, made: Sequence[Change]) -> None:
+        """Notes which nodes may become anything because of these changes."""
+        self._free = {node for node in self.nodes if any(_cuts(change, node) for change in made)}
+        for change in made:
+            around = [n for n in self.nodes if n.start <= change.start and change.end <= n.end]
+            least = min((node.end - node.start for node in around), default=0)
+            self._free.update(node for node in around if node.end - node.start == least)
+
+    def expect_in(self, other: Tree, made: Sequence[Change], what: str) -> None:
+        """Raises Violation unless every node that is not free is in ``other``, where the changes moved it."""
+        there = defaultdict(list)
+        for node in other.nodes:
+            there[node.start, not node.is_head and node.end, node.label].append(node)
+        found: dict[Node, list[Node]] = {}
+        for node in self.nodes:
+            if node not in self._free:
+                # Where a head ends depends on the parentheses around its last expression.
+                places = product(
+                    _moved(node.start, made), [False] if node.is_head else _moved(node.end, made)
+                )
+                found[node] = [match for place in places for match in there.get((*place, node.label), ())]
+        pairs = {
+            (node, match) for node, matches in found.items() for match in matches if match not in other._free
+        }
+        own, others = {node for node, _ in pairs}, {match for _, match in pairs}
+        for node, matches in found.items():
+            above = _above(node, own)
+            if not any(_is_below(node, above, match, _above(match, others), pairs) for match in matches):
+                raise Violation(f"{node.label} at byte {node.start} {what}, and no edit says so")
+
+    def _collect(self, node: Any, parent: Node | None, block: str, label: list[object]) -> int:
+        """Adds the nodes below one, and to ``label`` what it says itself. Returns where its head ends."""
+        end = 0
+        label.append(type(node).__name__)
+        for name, value in ast.iter_fields(node):
+            is_block = name in _BLOCKS and isinstance(value, list)
+            for child in value if isinstance(value, list) else [value]:
+                if not isinstance(child, ast.AST):
+                    label.append((name, repr(child)))
+                elif isinstance(child, _OPERATORS):
+                    label.append(type(child).__name__)
+                elif not hasattr(child, "end_col_offset"):
+                    inner = self._collect(child, parent, block, [])
+                    end = end if is_block else max(end, inner)
+                elif not (isinstance(node, ast.JoinedStr) and sys.version_info < (3, 12)):
+                    last = self._add(child, parent, name if is_block else block)
+                    end = end if is_block else max(end, last)
+        return end
+
+    def _add(self, node: Any, parent: Node | None, block: str) -> int:
+        start = self._starts[node.lineno - 1] + node.col_offset
+        end: int = self._starts[node.end_lineno - 1] + node.end_col_offset
+        is_statement = isinstance(node, (ast.stmt, ast.excepthandler))
+        made = Node(start, end, parent if is_statement else None, block, is_statement)
+        self.nodes.append(made)
+        label: list[object] = []
+        head = self._collect(node, made if is_statement else parent, block, label)
+        made.label = tuple(label)
+        if any(isinstance(getattr(node, name, None), list) for name in _BLOCKS):
+            made.end, made.is_head = max(head, start + 1), True
+        return end
+
+
+def _above(node: Node, which: set[Node]) -> Node | None:
+    """The innermost statement around a node that is one of these."""
+    parent = node.parent
+    while parent is not None and parent not in which:
+        parent = parent.parent
+    return parent
+
+
+def _is_below(
+    node: Node, above: Node | None, match: Node, its: Node | None, pairs: set[tuple[Node, Node]]
+) -> bool:
+    """Whether a node and its match stand below statements that match, in the same block."""
+    if above is None or its is None:
+        return above is its
+    moved = above is not node.parent or its is not match.parent
+    return (above, its) in pairs and (moved or node.block == match.block)
+
+
+def _cuts(change: Change, node: Node) -> bool:
+    """Whether a change covers an end of a node, or all of it."""
+    inside = node.start <= change.start and change.end <= node.end
+    whole = change.start == node.start and change.end == node.end
+    return change.start < node.end and node.start < change.end and (whole or not inside)
+
+
+def _moved(at: int, made: Sequence[Change]) -> list[int]:
+    """Where changes move an end of a node. What they put right there may go before it or after it."""
+    places = [at + sum(_growth(change) for change in made if change.start < at >= change.end)]
+    for change in made:
+        if change.start == change.end == at:
+            places.append(places[-1] + _growth(change))
+    return places
+
+
+def _growth(change: Change) -> int:
+    return (change.to_end - change.to) - (change.end - change.start)
+
+
+def comments(text: str) -> Iterator[str]:
+    """The comments of a program, without what they say to the tool itself."""
+    lines = io.StringIO(_LINE_END.sub("\n", text))
+    for token in tokenize.generate_tokens(lines.readline):
+        if token.type == tokenize.COMMENT and (comment := _OWN.sub("", token.string).strip()):
+            yield comment
+
+
+def lost_comment(before: str, after: str) -> str | None:
+    """The first comment that is not there afterwards, in the same order."""
+    left = comments(after)
+    return next((comment for comment in comments(before) if comment not in left), None)
+
+
+def unbound(text: str) -> set[str]:
+    """The global names that a program reads and nothing binds, builtins aside. Raises SyntaxError."""
+    module = symtable.symtable(text, "case.py", "exec")
+    bound: set[str] = set()
+    read: set[str] = set()
+    tables = [module]
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        for symbol in table.get_symbols():
+            if table is module or symbol.is_global():
+                if symbol.is_assigned() or symbol.is_imported():
+                    bound.add(symbol.get_name())
+                if symbol.is_referenced():
+                    read.add(symbol.get_name())
+    return read - bound - set(vars(builtins))
+
+
+def imports(text: str) -> list[range]:
+    """Where the import statements of a program are, in bytes."""
+    data = text.encode()
+    starts = [match.start() for match in _LINE.finditer(data)]
+    return [
+        range(
+            starts[node.lineno - 1] + node.col_offset,
+            starts[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0),
+        )
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+    ]
