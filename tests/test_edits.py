@@ -332,3 +332,9 @@ def test_findings_that_one_rewrite_mends_go_together() -> None:
     assert chosen == [one, same]
     assert rejected == [other]
     assert union(chosen) == list(wrap)
+
+
+def test_a_decorator_may_stand_below_its_sign() -> None:
+    text = b"a = 1\n@ \\\nf(1)\ndef g():\n    pass\n"
+    edit = Edit(4, 5, "2")
+    verify(Source.read("a.py", text), Source.read("a.py", text.replace(b"a = 1", b"a = 2")), [edit])

@@ -127,7 +127,7 @@ def _live_operand(node: ast.IfExp, value: bool, ctx: Context) -> Fix | str:
     if b"#" in ctx.source.text[whole.start : whole.end]:
         return "a comment stands in the part that would go"
     parent = ctx.uses.flow.parents[node]
-    return Fix((ctx.replace(node, ctx.embedded(live, parent, node)),), Safety.UNSAFE, _TITLE)
+    return Fix((ctx.replace(node, ctx.embedded(live, parent)),), Safety.UNSAFE, _TITLE)
 
 
 def _fix(edits: tuple[object, ...] | str) -> Fix | str:

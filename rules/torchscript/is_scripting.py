@@ -93,7 +93,7 @@ def _decided(use: Use, ctx: Context, top: ast.expr, parent: ast.AST, value: bool
             b")", span.end
         )
         holder = use.parents[use.parents.index(parent) - 1]
-        return (ctx.replace(parent, ctx.text(kept) if in_brackets else ctx.embedded(kept, holder, parent)),)
+        return (ctx.replace(parent, ctx.text(kept) if in_brackets else ctx.embedded(kept, holder)),)
     if isinstance(parent, ast.Expr) or (isinstance(parent, ast.Assert) and top is parent.test and value):
         return ctx.blocks.removed(use.place)
     return (ctx.replace(top, str(value)),)

@@ -102,7 +102,8 @@ def cut(text: str) -> list[str]:
     bounds = [0]
     for one, other in pairwise(ast.parse(text).body):
         decorators = getattr(other, "decorator_list", ())
-        if (one.end_lineno or 0) < other.lineno and not decorators:
+        goes_on = lines[other.lineno - 2].endswith("\\")
+        if (one.end_lineno or 0) < other.lineno and not decorators and not goes_on:
             bounds.append(other.lineno - 1)
     return ["\n".join(lines[a:b]) for a, b in pairwise([*bounds, len(lines)])]
 
