@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from torchmigrate import options, runner
-from torchmigrate.config import Settings
 from torchmigrate.files import Input
 from torchmigrate.findings import FileError, FileResult, Finding
+from torchmigrate.settings import Settings
 from torchmigrate.source import Source
 from torchmigrate.versions import Version
 

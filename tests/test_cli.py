@@ -19,13 +19,13 @@ import pytest
 import torchmigrate
 from torchmigrate import cli
 from torchmigrate.cache import Cache
-from torchmigrate.config import Settings
 from torchmigrate.files import Input
 from torchmigrate.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
 from torchmigrate.gate import Gate
 from torchmigrate.registry import check_selectors
 from torchmigrate.rule import Rule, Safety, Severity
 from torchmigrate.screen import Screen
+from torchmigrate.settings import Settings
 from torchmigrate.write import beside
 
 SCRIPT = Rule(

@@ -11,7 +11,8 @@ import jsonschema
 import pytest
 
 from torchmigrate import config, files, versions
-from torchmigrate.config import ConfigError, Layer, Settings
+from torchmigrate.config import ConfigError, Layer
+from torchmigrate.settings import Settings, default_as_toml, fields, key
 
 SCHEMA = Path(config.__file__).parent / "data" / "settings.schema.json"
 
@@ -271,7 +272,7 @@ class TestSchema:
     def test_it_is_a_schema_and_the_defaults_fit(self) -> None:
         schema = json.loads(SCHEMA.read_text())
         jsonschema.Draft202012Validator.check_schema(schema)
-        defaults = {config.key(one.name): config.default_as_toml(one) for one in config.fields()}
+        defaults = {key(one.name): default_as_toml(one) for one in fields()}
         jsonschema.validate(defaults, schema)
         assert config.merge([Layer(config.parse(defaults, "defaults"), "/")]) == Settings()
 
@@ -298,5 +299,5 @@ def test_the_default_target_is_the_newest_version() -> None:
 
 def test_the_documentation_has_a_row_for_every_setting() -> None:
     rows = config.markdown().splitlines()[2:]
-    assert [row.split("`")[1] for row in rows] == [config.key(one.name) for one in config.fields()]
+    assert [row.split("`")[1] for row in rows] == [key(one.name) for one in fields()]
     assert all(row.count("|") == 5 for row in rows)

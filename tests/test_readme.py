@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate import config
+from torchmigrate.settings import fields, key
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -93,8 +93,8 @@ def test_one_command_sets_up_and_checks_the_example(tmp_path: Path) -> None:
 
 def test_the_table_of_settings_is_complete() -> None:
     text = README.read_text(encoding="utf-8")
-    for one in config.fields():
-        assert f"`{config.key(one.name)}`" in text, one.name
+    for one in fields():
+        assert f"`{key(one.name)}`" in text, one.name
 
 
 def test_every_family_of_rules_is_named() -> None:

@@ -12,10 +12,10 @@ import jsonschema
 import pytest
 
 from torchmigrate import reporters
-from torchmigrate.config import Settings
 from torchmigrate.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
 from torchmigrate.reporters import Report
 from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.settings import Settings
 from torchmigrate.terminal import escape
 from torchmigrate.versions import Minimum
 

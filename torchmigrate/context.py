@@ -37,7 +37,7 @@ _HOLDERS = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr, ast.Call, ast.keywo
 
 @dataclass(frozen=True)
 class Options:
-    """The settings that rules read (see `torchmigrate.config.Settings`)."""
+    """The settings that rules read (see `torchmigrate.settings.Settings`)."""
 
     target: Version
     minimum: Version

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from torchmigrate import config, versions
-from torchmigrate.config import ConfigError, Kind, Layer, Settings
+from torchmigrate.config import ConfigError, Layer
+from torchmigrate.settings import FLAG, PER_FILE, Kind, Settings, default_as_toml, fields, key
 from torchmigrate.terminal import escape
 from torchmigrate.versions import Minimum
 
@@ -40,7 +41,7 @@ def of_settings(command: Command) -> Command:
     command = click.option("--config", metavar="FILE", help="The configuration file; default: the nearest.")(
         command
     )
-    for one in reversed(config.fields()):
+    for one in reversed(fields()):
         command = _option(one)(command)
     return command
 
@@ -81,12 +82,12 @@ def describe(loaded: Loaded) -> str:
 
 def _option(one: dataclasses.Field[Any]) -> Callable[[Command], Command]:
     kind: Kind[Any] = one.metadata["kind"]
-    spelled = "--" + (one.metadata["option"] or config.key(one.name))
+    spelled = "--" + (one.metadata["option"] or key(one.name))
     about = one.metadata["help"]
-    if kind is config.FLAG:
+    if kind is FLAG:
         return click.option(f"{spelled}/--no-{spelled[2:]}", one.name, default=None, help=about)
     if not kind.many:
-        about += f" [default: {config.default_as_toml(one)}]"
+        about += f" [default: {default_as_toml(one)}]"
     if kind.choices:
         return click.option(spelled, one.name, type=click.Choice(kind.choices), help=about)
     return click.option(spelled, one.name, multiple=kind.many, metavar=one.metadata["metavar"], help=about)
@@ -95,20 +96,18 @@ def _option(one: dataclasses.Field[Any]) -> Callable[[Command], Command]:
 def _stated(options: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that the command line states, checked."""
     table: dict[str, object] = {}
-    for one in config.fields():
+    for one in fields():
         value = options.get(one.name)
         if value is None or value == ():
             continue
         kind: Kind[Any] = one.metadata["kind"]
-        if kind is config.PER_FILE:
+        if kind is PER_FILE:
             value = _per_file(value)
         elif kind.many:
             value = [item.strip() for text in value for item in text.split(",") if item.strip()]
-        table[one.metadata["option"] or config.key(one.name)] = value
+        table[one.metadata["option"] or key(one.name)] = value
     # Options that are spelled differently from their keys are flags, which click has checked.
-    renamed = {
-        one.metadata["option"]: config.key(one.name) for one in config.fields() if one.metadata["option"]
-    }
+    renamed = {one.metadata["option"]: key(one.name) for one in fields() if one.metadata["option"]}
     return config.parse({renamed.get(name, name): value for name, value in table.items()}, "command line")
 
 

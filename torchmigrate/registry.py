@@ -21,7 +21,7 @@ from torchmigrate.cache import digest
 from torchmigrate.rule import Rule, Severity
 
 if TYPE_CHECKING:
-    from torchmigrate.config import Settings
+    from torchmigrate.settings import Settings
 
 
 @cache

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate import registry
 from torchmigrate.cache import Cache, digest
-from torchmigrate.config import Settings
 from torchmigrate.files import Input, read
 from torchmigrate.findings import FileError, FileResult, Finding
 from torchmigrate.garbage import Paused
@@ -19,6 +18,7 @@ from torchmigrate.packing import Results, pack, unpack
 from torchmigrate.project import Imported, Project
 from torchmigrate.rule import Safety
 from torchmigrate.screen import Screen
+from torchmigrate.settings import Settings
 from torchmigrate.snapshot import Snapshot
 from torchmigrate.versions import Version, render
 

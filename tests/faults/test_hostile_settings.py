@@ -8,6 +8,7 @@ import pytest
 
 from tests.faults.support import NEW, OLD, contents, plant, run
 from torchmigrate import config
+from torchmigrate.settings import fields, key
 
 DEEP = 100_000
 WRONG = [
@@ -70,7 +71,7 @@ def test_a_broken_pyproject(tmp_path: Path, name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("key", [*(config.key(one.name) for one in config.fields()), "unknown"])
+@pytest.mark.parametrize("key", [*(key(one.name) for one in fields()), "unknown"])
 def test_wrong_types(key: str) -> None:
     refusals = [message for value in WRONG if (message := refusal(f"{key} = {value}\n"))]
     assert len(refusals) >= len(WRONG) - 3

@@ -12,11 +12,11 @@ import pytest
 from tests.support import settings_of
 from torchmigrate import engine, runner
 from torchmigrate.cache import Cache
-from torchmigrate.config import Settings
 from torchmigrate.files import Input
 from torchmigrate.findings import Edit, FileError, Finding
 from torchmigrate.gate import Gate
 from torchmigrate.screen import Screen
+from torchmigrate.settings import Settings
 from torchmigrate.source import Source
 from torchmigrate.watch import Watch
 

@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from torchmigrate import config, output, versions
-from torchmigrate.config import ConfigError, Layer, Settings
+from torchmigrate.config import ConfigError, Layer
 from torchmigrate.findings import FileResult, Finding
 from torchmigrate.options import Failure
 from torchmigrate.probe import collect, fleet, matrix, render
@@ -25,6 +25,7 @@ from torchmigrate.probe import smoke as stages
 from torchmigrate.probe.facts import Facts, FactsError, to_json
 from torchmigrate.probe.verdict import judge
 from torchmigrate.rule import Severity
+from torchmigrate.settings import Settings
 from torchmigrate.terminal import wants_color
 
 FORMATS = ("text", "full", "concise", "json", "github", "sarif")

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
-from torchmigrate.config import Settings
 from torchmigrate.findings import FileResult, Finding, Fix
 from torchmigrate.rule import Safety, Severity
+from torchmigrate.settings import Settings
 from torchmigrate.versions import Minimum
 
 if TYPE_CHECKING:
