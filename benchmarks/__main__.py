@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -29,6 +30,10 @@ PARTS = (START, *trees.PACKAGES, GROWTH)
 COPIES = (1, 2, 4, 8, 16)
 TORCHFIX_CPU = 1072.0
 """Seconds that TorchFix 0.7.0 once took for the sources of torch; it takes a quarter of an hour to measure again."""
+
+
+SETTLED = 2.5
+"""Seconds after which what was laid out is old enough for its time stamps to be trusted: no checkout is checked sooner."""
 
 
 def torchfix(folder: Path, scratch: Path) -> Costs:
@@ -72,6 +77,7 @@ def measured(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, 
         folder = scratch / name
         trees.copy(trees.package(name).folder, folder)
         on_tree = commands.of_tree(folder, ruff, scratch / f"{name}-cache")
+        time.sleep(SETTLED)
         run(on_tree[commands.WARM], Costs(), timed=False)  # it fills the cache of results
         costs = in_turns(on_tree, options.pairs, beforehand=[commands.TWO])
         if name == "torch":
