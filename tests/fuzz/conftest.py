@@ -13,7 +13,7 @@ from hypothesis.strategies import SearchStrategy
 
 from tests.fuzz.harness import rules_compiled_once
 
-USUAL = 2_420
+USUAL = 2_070
 """What the shares of all tests add up to."""
 
 
@@ -38,7 +38,7 @@ class Fuzz:
         (wrapped if self.seed is None else seeded(self.seed)(wrapped))()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def fuzz(request: pytest.FixtureRequest) -> Iterator[Fuzz]:
     """Tries tests on examples."""
     examples: int | None = request.config.getoption("--fuzz-examples")

@@ -14,6 +14,7 @@ from torchmigrate import engine, runner
 from torchmigrate.cache import Cache
 from torchmigrate.files import Input
 from torchmigrate.findings import Edit, FileError, Finding
+from torchmigrate.garbage import Paused
 from torchmigrate.gate import Gate
 from torchmigrate.screen import Screen
 from torchmigrate.settings import Settings
@@ -103,9 +104,22 @@ def _path(steps: list[Step], start: bytes, end: bytes) -> list[Step]:
     return reached[end]
 
 
+class _Unpaused(Paused):
+    """Leaves the cycle collector alone: to count all objects takes longer than a small file."""
+
+    def __enter__(self) -> Paused:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
 @contextmanager
 def rules_compiled_once() -> Iterator[None]:
-    """Keeps what the rules' symbols are compiled into from run to run, for that takes longer than a small file."""
+    """Does once what a run does at its start and end, for that takes longer than a small file.
+
+    What the rules' symbols are compiled into is kept from run to run.
+    """
     screens: dict[str, Screen] = {}
     watches: dict[frozenset[str], Watch] = {}
     screen = runner.screen
@@ -125,4 +139,5 @@ def rules_compiled_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "screen", screen_once)
         patch.setattr(engine, "Watch", watch_once)
+        patch.setattr(runner, "Paused", _Unpaused)
         yield

@@ -22,7 +22,7 @@ def test_fixing_holds_its_promises(fuzz: Fuzz) -> None:
     def check(program: Program, chosen: Sequence[str]) -> None:
         hold(program.text.encode(), chosen)
 
-    fuzz.run(450, check, programs(), flags)
+    fuzz.run(350, check, programs(), flags)
 
 
 def test_aliases_do_not_matter(fuzz: Fuzz) -> None:
@@ -61,7 +61,7 @@ def test_layout_does_not_matter(fuzz: Fuzz) -> None:
         assert codes(checked(other.encode(), chosen)) == codes(plain), other
         hold(other.encode(), chosen)
 
-    fuzz.run(250, check, st.data(), programs(), flags)
+    fuzz.run(180, check, st.data(), programs(), flags)
 
 
 def test_a_notebook_is_like_a_module(fuzz: Fuzz) -> None:
@@ -77,7 +77,7 @@ def test_a_notebook_is_like_a_module(fuzz: Fuzz) -> None:
             "the JSON around changed"
         )
 
-    fuzz.run(200, check, st.data(), programs(), flags)
+    fuzz.run(100, check, st.data(), programs(), flags)
 
 
 @pytest.mark.parametrize("encoding", containers.ENCODINGS, ids=str)
