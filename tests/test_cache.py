@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from torchmigrate.engine import Engine, Scan
 from torchmigrate.files import Input
 from torchmigrate.findings import FileResult
 from torchmigrate.packing import Results, pack
+from torchmigrate.versions import Version
 
 from .support import settings_of
 
@@ -41,12 +43,17 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 def check(cache_dir: str) -> Check:
     """Checks some files with a cache that lasts for the test."""
 
-    def run(*files: Path, flags: tuple[str, ...] = (), folder: str | None = cache_dir) -> list[FileResult]:
-        settings, minimum = settings_of(flags)
+    def run(
+        *files: Path,
+        flags: tuple[str, ...] = (),
+        folder: str | None = cache_dir,
+        found_minimum: Version = (2, 0),
+    ) -> list[FileResult]:
+        settings = replace(settings_of(flags)[0], min_version=None)
         with Cache(folder) as kept:
             inputs = [Input(str(file)) for file in files]
-            results = runner.check(inputs, settings, min_version=minimum, cache=kept)
-            return [result for result in results if result != FileResult(result.path)]
+            results = runner.check(inputs, settings, min_version=found_minimum, cache=kept)
+            return [result for result in results if result.says_anything]
 
     return run
 
@@ -143,6 +150,20 @@ class TestResults:
         assert not check(hit, flags=("--select", "SC"))
         assert check(hit)[0].findings[0].fix is not None
         assert check(hit, flags=("--script-replacement", "eager")) != check(hit)
+        hit.write_text("import torch\nx = torch.cuda.is_current_stream_capturing()\n")
+        for minimum, has_fix in (((2, 0), False), ((2, 12), True), ((2, 0), False)):
+            (result,) = check(hit, found_minimum=minimum)
+            assert (result.findings[0].fix is not None) is has_fix
+
+    def test_of_fixing_are_those_without_it(self, hit: Path, cache_dir: str) -> None:
+        settings, minimum = settings_of(["--unsafe"])
+        results = []
+        for folder in (None, cache_dir, cache_dir):
+            with Cache(folder) as kept:
+                inputs = [Input(str(hit))]
+                results.append(list(runner.fix(inputs, settings, min_version=minimum, cache=kept)))
+        assert results[0][0].applied
+        assert results[1] == results[2] == results[0]
 
     def test_do_not_depend_on_how_they_are_shown(
         self, check: Check, hit: Path, scanned: list[str], later: None

@@ -18,6 +18,7 @@ from torchmigrate.findings import Edit, FileError, FileResult, Finding, Span
 from torchmigrate.links import Links
 from torchmigrate.project import Mention, Project
 from torchmigrate.rule import Rule, Safety
+from torchmigrate.screen import MARK
 from torchmigrate.source import Source, SourceError
 from torchmigrate.uses import Use, Uses
 from torchmigrate.watch import Watch
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 MAX_ROUNDS = 10
 """Rounds of fixing after which a file that still changes is left untouched: two rules disagree."""
-
-_MARK = b"torchmigrate:"
 
 
 @dataclass(slots=True)
@@ -89,7 +88,7 @@ class Engine:
                 self._by_symbol.setdefault(symbol, []).append(rule)
             for symbol in rule.asks if rule.note_function is not None else ():
                 self._noting.setdefault(symbol, {})[rule.note_function] = rule  # type: ignore[index]
-        self.watch = Watch({s for rule in rules for s in (*rule.symbols, *rule.asks)}, gate)
+        self.watch = Watch({symbol for rule in rules for symbol in rule.watched}, gate)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
 
     def scan(self, path: str, data: bytes, project: Project, links: Links | None = None) -> Scan:
@@ -261,7 +260,7 @@ class Engine:
 
     def _suppressed(self, source: Source, findings: list[Finding]) -> FileResult:
         number = 0
-        if _MARK in source.text:
+        if MARK in source.text:
             from torchmigrate import suppress
 
             found = suppress.suppressions(source, getattr(source, "comments_and_statements", None))

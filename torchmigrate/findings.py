@@ -90,3 +90,8 @@ class FileResult:
     findings: tuple[Finding, ...] = ()
     errors: tuple[FileError, ...] = field(default=())
     suppressed: int = 0
+
+    @property
+    def says_anything(self) -> bool:
+        """Whether there is anything in it to report or to count."""
+        return bool(self.findings or self.errors or self.suppressed)

@@ -64,5 +64,5 @@ class Results(Iterable[FileResult]):
 
     def add(self, result: FileResult) -> None:
         """Adds the result of a file, if it says anything."""
-        if result.findings or result.errors or result.suppressed:
+        if result.says_anything:
             self.packed.append(pack(result))

@@ -74,7 +74,7 @@ def fingerprint() -> bytes:
                 with contextlib.suppress(OSError):  # an editor's link to nothing
                     status = os.stat(path)
                     lines.append(f"{path}:{status.st_size}:{status.st_mtime_ns}")
-    return digest("\n".join(lines).encode("utf-8", "surrogateescape"))
+    return digest(os.fsencode("\n".join(lines)))
 
 
 def _folders() -> Iterator[str]:

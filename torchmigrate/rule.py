@@ -126,6 +126,11 @@ class Rule:
         return function
 
     @property
+    def watched(self) -> tuple[str, ...]:
+        """Every symbol that has to be found for this rule: its own, and those that it asks about."""
+        return (*self.symbols, *self.asks)
+
+    @property
     def summary(self) -> str:
         """The first line of the documentation."""
         return self.doc.strip().split("\n", 1)[0]

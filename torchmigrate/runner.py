@@ -130,6 +130,10 @@ class Choice:
         return False
 
 
+_screens: dict[bytes, Screen] = {}
+"""Those that were asked for, by key: compiling one takes longer than a small file, and processes that are forked have it."""
+
+
 def screen(settings: Settings, cache: Cache) -> Screen:
     """Gate 1 for the rules that ``settings`` select. Raises ConfigError for a selector that fits no rule."""
     selection = (
@@ -139,14 +143,15 @@ def screen(settings: Settings, cache: Cache) -> Screen:
         settings.per_file_ignores,
         settings.show,
     )
-    key = digest(b"screen", registry.fingerprint(), repr(selection).encode("utf-8", "surrogateescape"))
-    kept: Screen | None = cache.get(key)
-    if kept is not None:  # the selectors fitted when it was made
-        return kept
-    registry.check_selectors(settings, registry.rules().values())
-    made = Screen.of(registry.selected(settings).values())
-    cache.put(key, made)
-    return made
+    key = digest(b"screen", registry.fingerprint(), repr(selection).encode())
+    if key not in _screens:
+        made: Screen | None = cache.get(key)
+        if made is None:  # else the selectors fitted when it was made
+            registry.check_selectors(settings, registry.rules().values())
+            made = Screen.of(registry.selected(settings).values())
+            cache.put(key, made)
+        _screens[key] = made
+    return _screens[key]
 
 
 class Look(NamedTuple):
@@ -215,7 +220,7 @@ class Run:
         return result
 
     def _keep(self, path: str, result: FileResult) -> None:
-        if result.findings or result.errors or result.suppressed:
+        if result.says_anything:
             self.packed[path] = pack(result)
         else:
             self.packed.pop(path, None)
@@ -325,8 +330,7 @@ class Run:
         return Look(self._scan(path, file, data), key)
 
     def _key(self, path: str, file: Input, data: bytes) -> bytes:
-        names = (name.encode("utf-8", "surrogateescape") for name in (path, file.path))
-        return digest(b"look", self.context, *names, data)
+        return digest(b"look", self.context, os.fsencode(path), os.fsencode(file.path), data)
 
     def _link(self, facts: dict[str, Facts]) -> None:
         from torchmigrate.linking import Linker

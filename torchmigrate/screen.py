@@ -17,7 +17,8 @@ from torchmigrate.versions import MAX_METADATA_BYTES
 if TYPE_CHECKING:
     from torchmigrate.rule import Rule
 
-_MARK = b"torchmigrate:"
+MARK = b"torchmigrate:"
+"""What a file spells that suppresses findings."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Screen:
     def of(cls, rules: Iterable[Rule]) -> Screen:
         """The screen for these rules."""
         rules = list(rules)
-        symbols = {symbol for rule in rules for symbol in (*rule.symbols, *rule.asks)}
+        symbols = {symbol for rule in rules for symbol in rule.watched}
         documents = [bool(rule.references) for rule in rules]
         return cls(Gate(sorted(symbols)), not all(documents), any(documents))
 
@@ -50,7 +51,7 @@ class Screen:
         kind = kinds.kind_of(path)
         if kind is not None and self.documents and _is_written(kind, data) and kinds.concerns(data):
             return True
-        return kind in (None, "python") and (self.gate.passes(data) or _MARK in data)
+        return kind in (None, "python") and (self.gate.passes(data) or MARK in data)
 
 
 def _is_written(kind: str, data: bytes) -> bool:

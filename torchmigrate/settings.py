@@ -189,7 +189,7 @@ class Settings:
     def decisive(self) -> bytes:
         """Every value that findings can depend on, in one text."""
         values = [(one.name, getattr(self, one.name)) for one in fields() if one.name not in _PRESENTATION]
-        return repr(values).encode("utf-8", "surrogateescape")
+        return repr(values).encode()
 
     @property
     def selectors(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ class Snapshot:
         self._cache = cache
         self._settled = True
         names = "\n".join(f"{file.path}\0{os.path.abspath(file.path)}" for file in files)
-        self._key = digest(b"snapshot", context, names.encode("utf-8", "surrogateescape"))
+        self._key = digest(b"snapshot", context, os.fsencode(names))
         self._stamps = digest(*self._stamped(files))
 
     def load(self) -> Results | None:

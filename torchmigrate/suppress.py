@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 
 from torchmigrate.findings import Edit, Finding, Fix, Span
 from torchmigrate.rule import Safety, Severity
+from torchmigrate.screen import MARK
 from torchmigrate.source import Source, SourceError
 
 UNUSED = "XX001"
 MALFORMED = "XX002"
 
-_MARK = b"torchmigrate:"
 _DIRECTIVE = re.compile(r"#\s*torchmigrate:(?P<body>.*?)(?=\s+#|\s*$)")
 _BODY = re.compile(
     r"\s*ignore(?P<file>-file)?(?:\s+(?P<codes>[A-Z]{1,2}\d*(?:(?:\s*,\s*|\s+)[A-Z]{1,2}\d*)*))?(?:\s+--(?:\s.*)?)?"
@@ -153,7 +153,7 @@ def suppressions(
 
     ``scan`` gives the comments and the statements of what is no Python.
     """
-    if _MARK not in source.text:
+    if MARK not in source.text:
         return Suppressions(source, [], [])
     comments, statements = _scan(source) if scan is None else scan()
     starts = [statement.start for statement in statements]

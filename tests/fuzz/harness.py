@@ -11,13 +11,10 @@ import pytest
 
 from tests.support import settings_of
 from torchmigrate import engine, runner
-from torchmigrate.cache import Cache
 from torchmigrate.files import Input
 from torchmigrate.findings import Edit, FileError, Finding
 from torchmigrate.garbage import Paused
 from torchmigrate.gate import Gate
-from torchmigrate.screen import Screen
-from torchmigrate.settings import Settings
 from torchmigrate.source import Source
 from torchmigrate.watch import Watch
 
@@ -120,15 +117,7 @@ def rules_compiled_once() -> Iterator[None]:
 
     What the rules' symbols are compiled into is kept from run to run.
     """
-    screens: dict[str, Screen] = {}
     watches: dict[frozenset[str], Watch] = {}
-    screen = runner.screen
-
-    def screen_once(chosen: Settings, cache: Cache) -> Screen:
-        key = repr(chosen)
-        if key not in screens:
-            screens[key] = screen(chosen, cache)
-        return screens[key]
 
     def watch_once(symbols: set[str], gate: Gate) -> Watch:
         key = frozenset(symbols)
@@ -137,7 +126,6 @@ def rules_compiled_once() -> Iterator[None]:
         return watches[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "screen", screen_once)
         patch.setattr(engine, "Watch", watch_once)
         patch.setattr(runner, "Paused", _Unpaused)
         yield

@@ -10,7 +10,7 @@ import pytest
 from tests.fuzz import harness, oracle
 from tests.fuzz.invariants import hold
 from tests.fuzz.oracle import Violation
-from torchmigrate import registry, verify
+from torchmigrate import registry, runner, verify
 from torchmigrate.context import Context
 from torchmigrate.findings import Edit, Finding, Fix
 from torchmigrate.rule import Kind, Rule, Safety
@@ -42,6 +42,7 @@ def planted(monkeypatch: pytest.MonkeyPatch, *edits: tuple[int, int, str]) -> No
         return {rule.code: rule}
 
     monkeypatch.setattr(registry, "selected", selected)
+    monkeypatch.setattr(runner, "_screens", {})
     monkeypatch.setattr(registry, "check_selectors", lambda settings, rules: None)
     monkeypatch.setattr(verify, "verify", lambda before, after, edits: None)
     monkeypatch.setattr(Context, "_lost", lambda self, fix: None)
