@@ -27,14 +27,31 @@ class Edit(NamedTuple):
     text: str
 
 
+class NoFix(Exception):
+    """There is no fix; the message says why, as a sentence without its full stop."""
+
+    @property
+    def reason(self) -> str:
+        """Why."""
+        return str(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """One thing that a fix does to a program; see `torchmigrate.rewrite.changes`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Edits that belong together: all are applied, or none."""
+    """Changes that belong together: all are made, or none."""
 
-    edits: tuple[Edit, ...]
+    changes: tuple[Change | Edit, ...]
+    """Said by a rule: changes of a program, or the edits of a file that has no syntax tree."""
     safety: Safety
     title: str
     """What the fix does, as an imperative sentence: ``Replace with `typing.Final```."""
+    edits: tuple[Edit, ...] = ()
+    """The same as text; empty where the text is not wanted."""
     locations: tuple[Location, ...] = ()
     """Where each edit lies for a reader, in the order of ``edits``."""
 

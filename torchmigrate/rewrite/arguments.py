@@ -1,0 +1,63 @@
+"""Arguments of libcst calls (and bases of classes): taken out, added, named."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import libcst as cst
+
+_SPACE = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+
+
+def dropped(arguments: Sequence[cst.Arg], gone: Collection[cst.Arg]) -> list[cst.Arg]:
+    """The arguments without some; the last one that stays ends as the last one did."""
+    kept = [argument for argument in arguments if argument not in gone]
+    if kept and kept[-1] is not arguments[-1]:
+        last = arguments[-1]
+        kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    return kept
+
+
+def added(call: cst.Call, value: cst.BaseExpression, keyword: str | None) -> cst.Call:
+    """The call with one more argument, on a line of its own where the others have theirs."""
+    new = cst.Arg(value)
+    if keyword is not None:
+        new = new.with_changes(
+            keyword=cst.Name(keyword),
+            equal=cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")),
+        )
+    if not call.args:
+        return call.with_changes(args=[new])
+    *others, last = call.args
+    between = _between(call)
+    ends_in_comma = isinstance(last.comma, cst.Comma)
+    if ends_in_comma:
+        new = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    else:
+        new = new.with_changes(whitespace_after_arg=last.whitespace_after_arg)
+    last = last.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace(""))
+    return call.with_changes(args=[*others, last, new])
+
+
+def named(argument: cst.Arg, keyword: str) -> cst.Arg:
+    """The argument, handed over by keyword."""
+    if argument.keyword is not None:
+        return argument.with_changes(keyword=argument.keyword.with_changes(value=keyword))
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    return argument.with_changes(keyword=cst.Name(keyword), equal=equal)
+
+
+def _between(call: cst.Call) -> cst.Comma:
+    """The comma with the line break, if there is one, that stands between arguments of this call."""
+    spaces = [a.comma.whitespace_after for a in call.args[:-1] if isinstance(a.comma, cst.Comma)]
+    spaces = spaces or [call.whitespace_before_args]
+    if all(isinstance(space, cst.ParenthesizedWhitespace) for space in spaces):
+        return cst.Comma(
+            whitespace_after=_without_comments(cst.ensure_type(spaces[-1], cst.ParenthesizedWhitespace))
+        )
+    return _SPACE
+
+
+def _without_comments(space: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
+    first = space.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
+    return space.with_changes(first_line=first, empty_lines=[])

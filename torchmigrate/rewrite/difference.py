@@ -1,0 +1,71 @@
+"""The smallest text edits that say what became of a tree.
+
+Nodes that both trees share, and that have the same text in both, are anchors; what lies between two anchors and
+differs is an edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
+
+import libcst as cst
+
+from torchmigrate.findings import Edit, Span
+
+from .region import Region, spans_of
+
+
+def edits(region: Region, module: cst.Module) -> Iterator[Edit]:
+    """The edits of the file that turn the region's module into ``module``."""
+    before, after = region.text, module.code.encode()
+    shift = region.span.start - len(region.before)
+    end = Span(len(before), len(before)), Span(len(after), len(after))
+    old_end, new_end = 0, 0
+    for old, new in [*_anchors(region, after, spans_of(module)), end]:
+        if before[old_end : old.start] != after[new_end : new.start]:
+            gap = _trimmed(before, after, Span(old_end, old.start), Span(new_end, new.start))
+            yield Edit(gap[0].start + shift, gap[0].end + shift, after[gap[1].start : gap[1].end].decode())
+        old_end, new_end = old.end, new.end
+
+
+def _anchors(region: Region, after: bytes, spans: Mapping[cst.CSTNode, Span]) -> Iterator[tuple[Span, Span]]:
+    """Where the shared nodes lie before and after, the outermost ones, in the order of both."""
+    shared = [(spans[node], span) for node, span in region.spans.items() if node in spans]
+    old_end, new_end = 0, 0
+    for new, old in sorted(shared, key=lambda pair: (pair[0].start, -pair[0].end)):
+        if new.start < new_end or old.start < old_end or new.start == new.end:
+            continue
+        if region.text[old.start : old.end] == after[new.start : new.end]:
+            yield old, new
+            old_end, new_end = old.end, new.end
+
+
+def _trimmed(before: bytes, after: bytes, old: Span, new: Span) -> tuple[Span, Span]:
+    """The gap without the whole lines, and then the white space, with which both texts begin and end."""
+    one, other = before[old.start : old.end], after[new.start : new.end]
+    start = _common(one.splitlines(keepends=True), other.splitlines(keepends=True))
+    one, other = one[start:], other[start:]
+    end = _common(one.splitlines(keepends=True)[::-1], other.splitlines(keepends=True)[::-1])
+    one, other = one[: len(one) - end], other[: len(other) - end]
+    blank = _common(_characters(one, one.lstrip()), _characters(other, other.lstrip()))
+    one, other = one[blank:], other[blank:]
+    tail = _common(_characters(one, one.rstrip())[::-1], _characters(other, other.rstrip())[::-1])
+    return (
+        Span(old.start + start + blank, old.end - end - tail),
+        Span(new.start + start + blank, new.end - end - tail),
+    )
+
+
+def _characters(text: bytes, stripped: bytes) -> list[bytes]:
+    """The white space that was stripped off one end of a text."""
+    length = len(text) - len(stripped)
+    white = text[:length] if text.endswith(stripped) else text[len(stripped) :]
+    return [white[index : index + 1] for index in range(length)]
+
+
+def _common(one: list[bytes], other: list[bytes]) -> int:
+    """How many bytes the lines take up that two lists have in common from their beginning."""
+    return sum(
+        len(line) for line, _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    )

@@ -1,0 +1,106 @@
+"""Where the statements of a file stand: in which block, after which neighbours, on which lines."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchmigrate.findings import Span
+from torchmigrate.source import Source
+
+_TO_COLON = re.compile(rb"(?:[^:#\r\n]|#[^\r\n]*|[\r\n])*?:")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stand:
+    """A statement, the block that it stands in, and the compound statement around."""
+
+    statement: ast.stmt
+    block: list[ast.stmt]
+    parent: Stand | None
+
+    @property
+    def index(self) -> int:
+        """Its place in the block."""
+        return next(i for i, statement in enumerate(self.block) if statement is self.statement)
+
+
+class Statements:
+    """The statements of one file, found by position: nothing is walked but the way down."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def around(self, span: Span) -> Stand:
+        """The innermost statement around a span. Raises KeyError if there is none."""
+        found: Stand | None = None
+        blocks = [self._source.tree.body]
+        while blocks:
+            inner = next((s for block in blocks if (s := self._in(block, span, found)) is not None), None)
+            if inner is None:
+                break
+            found = inner
+            blocks = list(blocks_of(inner.statement))
+        if found is None:
+            raise KeyError(f"no statement around {span}")
+        return found
+
+    def of(self, statement: ast.stmt) -> Stand:
+        """Where a statement stands."""
+        stand: Stand | None = self.around(self._source.span(statement))
+        while stand is not None and stand.statement is not statement:
+            stand = stand.parent
+        if stand is None:
+            raise KeyError(f"no such statement in line {statement.lineno}")
+        return stand
+
+    def _in(self, block: list[ast.stmt], span: Span, parent: Stand | None) -> Stand | None:
+        index = bisect_right(block, span.start, key=self.start) - 1
+        if index < 0 or not block:
+            return None
+        statement = block[index]
+        return Stand(statement, block, parent) if span.end <= self._source.span(statement).end else None
+
+    def start(self, statement: ast.stmt) -> int:
+        """The offset at which a statement begins, its decorators included."""
+        decorators = getattr(statement, "decorator_list", ())
+        if not decorators:
+            return self._source.span(statement).start
+        return self._source.text.rindex(b"@", 0, self._source.span(decorators[0]).start)
+
+    def header_end(self, statement: ast.stmt) -> int | None:
+        """The offset behind the colon that ends the header of a compound statement, where it can be told."""
+        parts = list(_header(statement))
+        if not parts:
+            return None
+        after = max(self._source.span(part).end for part in parts)
+        colon = _TO_COLON.match(self._source.text, after)
+        return colon.end() if colon else None
+
+
+def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks of a compound statement, in order."""
+    for name in ("body", "handlers", "cases", "orelse", "finalbody"):
+        for inner in (getattr(statement, name, None) or (),):
+            if name in ("handlers", "cases"):
+                yield from (part.body for part in inner)
+            elif isinstance(inner, list):
+                yield inner
+
+
+def _header(statement: ast.stmt) -> Iterator[ast.AST]:
+    """What the header of a compound statement is made of, as far as the end of its last expression matters."""
+    if isinstance(statement, (ast.If, ast.While)):
+        yield statement.test
+    elif isinstance(statement, (ast.For, ast.AsyncFor)):
+        yield statement.iter
+    elif isinstance(statement, (ast.With, ast.AsyncWith)):
+        for item in statement.items:
+            yield item.optional_vars or item.context_expr
+    elif isinstance(statement, ast.ClassDef):
+        yield from (*statement.bases, *statement.keywords)
+    elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and statement.returns is not None:
+        yield statement.returns

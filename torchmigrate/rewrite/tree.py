@@ -1,0 +1,209 @@
+"""The changes of a fix, done on the libcst tree of one region.
+
+One walk from the inside out, over nothing but the way to what changes: every other node stays the very same, which is
+how `torchmigrate.rewrite.difference` knows it again.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from torchmigrate.findings import Change
+
+from . import changes as say
+from .arguments import added, dropped, named
+from .definitions import declared, undecorated
+from .imports import extended, without_names
+from .literals import with_suffix
+from .operands import without_operands
+from .parentheses import fitted, parenthesized, role_of
+from .region import Region, first_after_docstring
+from .suites import Suites
+from .templates import expression, statements
+
+_BRACKETED = (
+    *(cst.Arg, cst.BaseElement, cst.DictElement, cst.StarredDictElement, cst.SubscriptElement, cst.Param),
+    *(cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp, cst.FormattedStringExpression),
+)
+"""What stands in brackets always, so that its lines may break."""
+
+
+def changed(region: Region, changes: Iterable[Change], *, is_alone: bool) -> cst.Module:
+    """The region's module with the changes made.
+
+    ``is_alone``: whether the statements of the region are all of their block, which must not become empty. Raises NoFix.
+    """
+    surgery = _Surgery(region, is_alone)
+    for change in changes:
+        surgery.plan(change)
+    module = region.module.visit(surgery)
+    return cst.ensure_type(module, cst.Module)
+
+
+@dataclass
+class _Surgery(cst.CSTTransformer):
+    region: Region
+    is_alone: bool
+    suites: Suites = field(init=False)
+    plans: dict[cst.CSTNode, list[Change]] = field(default_factory=dict)
+    path: set[cst.CSTNode] = field(default_factory=set)
+    """The nodes that change, and those around them."""
+    done: dict[cst.CSTNode, cst.CSTNode] = field(default_factory=dict)
+    """What the nodes that were left became."""
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self.suites = Suites(self.region, self.is_alone, self.plans, self.done, self._built)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def plan(self, change: Change) -> None:
+        """Notes at which node a change is to be made."""
+        node = self._node(change)
+        self.plans.setdefault(node, []).append(change)
+        self.path.update(self.region.outwards(node))
+
+    def _node(self, change: Change) -> cst.CSTNode:
+        find = self.region.find
+        match change:
+            case say.Replace(node=node):
+                return self.region.expression(node)
+            case say.Rename(node=ast.keyword() as keyword):
+                return find(keyword, cst.Arg)
+            case say.Rename(node=node):
+                return find(node, cst.Param)
+            case say.NameArgument(argument=argument):
+                return find(argument, cst.Arg)
+            case say.AddArgument(call=call):
+                return find(call, cst.Call)
+            case say.DropArguments(call=ast.Call() as call):
+                return find(call, cst.Call)
+            case say.DropArguments(call=owner):
+                return self.region.statement(owner)  # type: ignore[arg-type]
+            case say.DropOperands(node=node):
+                return find(node, cst.BooleanOperation)
+            case say.RemoveDecorator(definition=definition):
+                return self.region.statement(definition)
+            case say.Declare(owner=owner):
+                return self.region.statement(owner)
+            case say.RenameFile(literal=literal):
+                return self.region.expression(literal)
+            case _:
+                return self.region.statement(change.statement)  # type: ignore[attr-defined]
+
+    # The walk.
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        return node in self.path
+
+    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]
+        if original_node not in self.path:
+            return updated_node
+        result: cst.CSTNode = updated_node
+        for change in self.plans.get(original_node, ()):
+            result = self._one(change, original_node, result)
+        for change in self.plans.get(original_node, ()):
+            if isinstance(change, say.Replace):
+                result = self._replaced(change, original_node, result)
+        if isinstance(original_node, (cst.Module, cst.IndentedBlock)):
+            result = self.suites.block(original_node, result)  # type: ignore[arg-type]
+        elif isinstance(original_node, cst.SimpleStatementSuite):
+            result = self.suites.joined(original_node, result)  # type: ignore[arg-type]
+        elif isinstance(original_node, cst.If) and self._is_elif(original_node):
+            result = self.suites.arm(original_node, result) or cst.RemoveFromParent()  # type: ignore[arg-type, assignment]
+        self.done[original_node] = result
+        return result
+
+    def _one(self, change: Change, original: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
+        """One change inside of a node, but for what replaces it."""
+        match change, node:
+            case say.Rename(name=name), cst.Arg():
+                return named(node, name)
+            case say.Rename(name=name), cst.Param():
+                return node.with_changes(name=node.name.with_changes(value=name))
+            case say.NameArgument(keyword=keyword), cst.Arg():
+                return named(node, keyword)
+            case say.DropArguments(arguments=gone), cst.Call():
+                return node.with_changes(args=dropped(node.args, self._arguments(gone)))
+            case say.DropArguments(arguments=gone), cst.ClassDef():
+                kept = dropped([*node.bases, *node.keywords], self._arguments(gone))
+                return node.with_changes(
+                    bases=[a for a in kept if a.keyword is None and a.star != "**"],
+                    keywords=[a for a in kept if a.keyword is not None or a.star == "**"],
+                )
+            case say.AddArgument(value=value, keyword=keyword), cst.Call():
+                return added(node, expression(value, self._built), keyword)
+            case say.DropOperands(operands=gone), cst.BooleanOperation():
+                assert isinstance(original, cst.BooleanOperation)
+                found = {self.region.expression(operand) for operand in gone}
+                return without_operands(original, node, found)
+            case say.RemoveDecorator(decorator=decorator), cst.FunctionDef() | cst.ClassDef():
+                assert isinstance(original, (cst.FunctionDef, cst.ClassDef))
+                return undecorated(node, original, self.region.expression(decorator))
+            case say.Declare(owner=owner, new=new), cst.ClassDef():
+                (statement,) = statements(new, self._built, self.region.indent)
+                is_alike = isinstance(owner.body[first_after_docstring(owner)], ast.AnnAssign)
+                return declared(node, statement, is_among_its_like=is_alike)
+            case say.RenameFile(suffix=suffix), cst.BaseString():
+                return with_suffix(node, suffix)
+            case say.ExtendImport(name=name), cst.ImportFrom():
+                return extended(node, name)
+            case say.DropImports(statement=statement, aliases=gone), cst.Import() | cst.ImportFrom():
+                if len(gone) < len(statement.names):
+                    return without_names(node, [statement.names.index(alias) for alias in gone])
+        return node
+
+    def _arguments(self, nodes: Iterable[say.Argument]) -> set[cst.Arg]:
+        found = {self.region.find(node, cst.Arg) for node in nodes}
+        return found | {done for arg in found if isinstance(done := self.done.get(arg), cst.Arg)}
+
+    def _built(self, node: ast.expr) -> cst.BaseExpression:
+        """The tree of a part: as changed by now where it lies in the region, else as it is written elsewhere."""
+        if not self.region.holds(node):
+            code = self.region.source.segment(node)
+            inner = cst.parse_expression(f"({code})")
+            return inner if "\n" in code else inner.with_changes(lpar=inner.lpar[1:], rpar=inner.rpar[:-1])
+        found = self.region.expression(node)
+        done = self.done.get(found, found)
+        assert isinstance(done, cst.BaseExpression)
+        return done
+
+    def _replaced(self, change: say.Replace, original: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(original, cst.BaseExpression)
+        assert isinstance(node, cst.BaseExpression)
+        inner = node.with_changes(lpar=[], rpar=[]) if node.lpar else node
+        self.done[original] = inner
+        new = expression(change.new, self._built)
+        if node.lpar:
+            return new if new.lpar else new.with_changes(lpar=node.lpar, rpar=node.rpar)
+        parent = self.region.parents[original]
+        new = fitted(new, role_of(parent, original))
+        code = self.region.module.code_for_node(new)
+        breaks = "\n" in code and not new.lpar and not _stands_alone(code)
+        return parenthesized(new) if breaks and not self._is_bracketed(original) else new
+
+    def _is_bracketed(self, node: cst.CSTNode) -> bool:
+        around = self.region.outwards(self.region.parents[node])
+        for parent in around:
+            if isinstance(parent, (cst.BaseStatement, cst.BaseSmallStatement)):
+                return False
+            if isinstance(parent, _BRACKETED) or (isinstance(parent, cst.BaseExpression) and parent.lpar):
+                return True
+        return False
+
+    def _is_elif(self, node: cst.If) -> bool:
+        return isinstance(self.region.parents[node], cst.If)
+
+
+def _stands_alone(code: str) -> bool:
+    """Whether an expression may be broken into these lines outside of brackets, too."""
+    try:
+        ast.parse(code, mode="eval")
+    except SyntaxError:
+        return False
+    return True
