@@ -10,12 +10,13 @@ from typing import Any
 
 import click
 
-from torchmigrate import options, runner
-from torchmigrate.files import Input
-from torchmigrate.findings import FileError, FileResult, Finding
-from torchmigrate.settings import Settings
-from torchmigrate.source import Source
-from torchmigrate.versions import Version
+from torchmigrate.cli import options
+from torchmigrate.model.findings import FileError, FileResult, Finding
+from torchmigrate.model.versions import Version
+from torchmigrate.project.files import Input
+from torchmigrate.run import runner
+from torchmigrate.settings.settings import Settings
+from torchmigrate.text.read import read
 
 
 def settings_of(flags: Sequence[str] = ()) -> tuple[Settings, Version]:
@@ -74,11 +75,11 @@ class Checked:
 
     def lines(self, file: Path) -> Counter[tuple[int, str]]:
         """How often each code was found on each line of the file's text."""
-        source = Source.read(str(file), file.read_bytes())
+        source = read(str(file), file.read_bytes())
         findings = self.results[str(file)].findings
         return Counter((source.line_of(f.span.start), f.code) for f in findings if f.span is not None)
 
     @staticmethod
     def text_of(file: Path) -> str:
         """The text that findings count lines in."""
-        return Source.read(str(file), file.read_bytes()).text.decode()
+        return read(str(file), file.read_bytes()).text.decode()

@@ -6,11 +6,12 @@ import ast
 
 import pytest
 
-from torchmigrate.blocks import Blocks
-from torchmigrate.edits import apply
-from torchmigrate.scopes import Place, Scopes
-from torchmigrate.source import Source
-from torchmigrate.verify import verify
+from torchmigrate.proof.verify import verify
+from torchmigrate.rewrite.blocks import Blocks
+from torchmigrate.semantics.scopes import Place, Scopes
+from torchmigrate.text.edits import apply
+from torchmigrate.text.read import read
+from torchmigrate.text.source import Source
 
 
 def places(source: Source, kind: type[ast.stmt]) -> list[Place]:
@@ -19,21 +20,21 @@ def places(source: Source, kind: type[ast.stmt]) -> list[Place]:
 
 def decided(text: str, value: bool, which: int = 0) -> str:
     """The text with the `if` number ``which`` decided; the refusal, if there is one."""
-    source = Source.read("a.py", text.encode())
+    source = read("a.py", text.encode())
     edits = Blocks(source).decided(places(source, ast.If)[which], value)
     if isinstance(edits, str):
         return edits
-    after = Source.read("a.py", source.replaced(edits))
+    after = read("a.py", source.replaced(edits))
     verify(source, after, edits)
     return apply(source.text, edits).decode()
 
 
 def removed(text: str, kind: type[ast.stmt], which: int = 0) -> str:
-    source = Source.read("a.py", text.encode())
+    source = read("a.py", text.encode())
     edits = Blocks(source).removed(places(source, kind)[which])
     if isinstance(edits, str):
         return edits
-    after = Source.read("a.py", source.replaced(edits))
+    after = read("a.py", source.replaced(edits))
     verify(source, after, edits)
     return after.text.decode()
 
@@ -120,7 +121,7 @@ def test_a_comment_inside_keeps_the_statement() -> None:
 
 
 def test_a_with_statement_is_unwrapped() -> None:
-    source = Source.read("a.py", b"def f():\n    with a:  # why\n        b()\n        c()\n    d()\n")
+    source = read("a.py", b"def f():\n    with a:  # why\n        b()\n        c()\n    d()\n")
     (place,) = places(source, ast.With)
     assert isinstance(place.statement, ast.With)
     edits = Blocks(source).unwrapped(place, place.statement.body)
@@ -139,7 +140,7 @@ def test_a_with_statement_is_unwrapped() -> None:
     ],
 )
 def test_what_a_dead_part_does_without_running(function: str, reason: str | None) -> None:
-    source = Source.read("a.py", f"def f():\n    {function}\n".encode())
+    source = read("a.py", f"def f():\n    {function}\n".encode())
     place = places(source, ast.If)[0]
     assert isinstance(place.statement, ast.If)
     said = Blocks(source).outlives(place, place.statement.body)

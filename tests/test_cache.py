@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate import cache, registry, runner, snapshot
-from torchmigrate.cache import Cache
-from torchmigrate.engine import Engine, Scan
-from torchmigrate.files import Input
-from torchmigrate.findings import FileResult
-from torchmigrate.packing import Results, pack
-from torchmigrate.versions import Version
+from torchmigrate.engine.engine import Engine, Scan
+from torchmigrate.model.findings import FileResult
+from torchmigrate.model.versions import Version
+from torchmigrate.project.files import Input
+from torchmigrate.run import cache, fingerprint, runner, snapshot
+from torchmigrate.run.cache import Cache
+from torchmigrate.run.wire import Results, pack
 
 from .support import settings_of
 
@@ -178,7 +178,7 @@ class TestResults:
     ) -> None:
         check(hit)
         scanned.clear()
-        monkeypatch.setattr(registry, "fingerprint", lambda: b"another")
+        monkeypatch.setattr(runner, "fingerprint", lambda: b"another")
         check(hit)
         assert scanned
 
@@ -204,12 +204,12 @@ class TestResults:
 
 def test_the_fingerprint_is_that_of_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rule.py").write_text("x = 1\n")
-    monkeypatch.setattr(registry, "_folders", lambda: iter([str(tmp_path)]))
-    fingerprint = registry.fingerprint.__wrapped__
-    before = fingerprint()
-    assert fingerprint() == before
+    monkeypatch.setattr(fingerprint, "_folders", lambda: iter([str(tmp_path)]))
+    made = fingerprint.fingerprint.__wrapped__
+    before = made()
+    assert made() == before
     (tmp_path / "rule.py").write_text("x = 23\n")
-    assert fingerprint() != before
+    assert made() != before
 
 
 class TestDamage:
@@ -317,7 +317,7 @@ class TestProgram:
     def test_a_run_in_which_nothing_hits_loads_no_rule(
         self, run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
     ) -> None:
-        watched = "import sys; from torchmigrate.cli import main\ntry: main()\n"
+        watched = "import sys; from torchmigrate.cli.commands import main\ntry: main()\n"
         watched += "finally: print([name for name in sys.modules if name.startswith('torchmigrate.rules.')])"
         for number, loaded in ((1, True), (2, False)):
             (tmp_path / "a.py").write_text(f"import torch\nx = torch.ones({number})\n")

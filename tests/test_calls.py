@@ -6,13 +6,14 @@ import ast
 
 import pytest
 
-from torchmigrate import calls, decorators
-from torchmigrate.edits import apply
-from torchmigrate.source import Source
+from torchmigrate.rewrite import calls, decorators
+from torchmigrate.text.edits import apply
+from torchmigrate.text.read import read
+from torchmigrate.text.source import Source
 
 
 def call_in(text: str) -> tuple[Source, ast.Call]:
-    source = Source.read("case.py", text.encode())
+    source = read("case.py", text.encode())
     return source, next(node for node in ast.walk(source.tree) if isinstance(node, ast.Call))
 
 
@@ -63,7 +64,7 @@ def test_argument() -> None:
     ],
 )
 def test_decorator_removed(text: str, expected: str) -> None:
-    source = Source.read("case.py", text.encode())
+    source = read("case.py", text.encode())
     definition = next(n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef))
     decorator = next(d for d in definition.decorator_list if ast.unparse(d) == "d")
     edit = decorators.removed(source, definition, decorator)
@@ -73,7 +74,7 @@ def test_decorator_removed(text: str, expected: str) -> None:
 
 @pytest.mark.parametrize("text", ["@(d)\ndef f(): pass\n", "@d(  # why\n)\ndef f(): pass\n"])
 def test_decorator_that_stays(text: str) -> None:
-    source = Source.read("case.py", text.encode())
+    source = read("case.py", text.encode())
     definition = source.tree.body[0]
     assert isinstance(definition, ast.FunctionDef)
     assert decorators.removed(source, definition, definition.decorator_list[0]) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import os
@@ -17,16 +18,17 @@ from typing import NamedTuple
 import pytest
 
 import torchmigrate
-from torchmigrate import cli
-from torchmigrate.cache import Cache
-from torchmigrate.files import Input
-from torchmigrate.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
-from torchmigrate.gate import Gate
-from torchmigrate.registry import check_selectors
-from torchmigrate.rule import Rule, Safety, Severity
-from torchmigrate.screen import Screen
-from torchmigrate.settings import Settings
-from torchmigrate.write import beside
+from torchmigrate.cli import commands
+from torchmigrate.engine.registry import check_selectors
+from torchmigrate.gates.gate import Gate
+from torchmigrate.gates.screen import Screen
+from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
+from torchmigrate.model.rule import Rule
+from torchmigrate.model.vocabulary import Safety, Severity
+from torchmigrate.project.files import Input
+from torchmigrate.run.cache import Cache
+from torchmigrate.run.write import beside
+from torchmigrate.settings.settings import Settings
 
 SCRIPT = Rule(
     "TS101", doc="Old names are deprecated.\n\nWhy: `old` is.\n\nSource: https://example.org/", breaks=(2, 12)
@@ -53,7 +55,7 @@ class FixResult:
 
 
 class Changed(Exception):
-    """As `torchmigrate.write.Changed`."""
+    """As `torchmigrate.run.write.Changed`."""
 
 
 def read(file: Input) -> bytes:
@@ -150,20 +152,21 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Cap
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".git").mkdir()
     for name, members in (
-        ("runner", {"check": fake_check, "fix": fake_fix, "screen": fake_screen}),
-        ("registry", {"rules": lambda: RULES}),
-        ("write", {"write_atomic": fake_write, "Changed": Changed, "beside": beside}),
+        ("run.runner", {"check": fake_check, "fix": fake_fix, "screen": fake_screen}),
+        ("engine.registry", {"rules": lambda: RULES}),
+        ("run.write", {"write_atomic": fake_write, "Changed": Changed, "beside": beside}),
     ):
         module = types.ModuleType(f"torchmigrate.{name}")
         vars(module).update(members)
         monkeypatch.setitem(sys.modules, f"torchmigrate.{name}", module)
-        monkeypatch.setattr(torchmigrate, name, module, raising=False)
+        room, _, last = name.rpartition(".")
+        monkeypatch.setattr(importlib.import_module(f"torchmigrate.{room}"), last, module, raising=False)
 
     def call(*arguments: str, stdin: bytes = b"") -> Outcome:
         monkeypatch.setattr(sys, "argv", ["torchmigrate", *arguments])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         with pytest.raises(SystemExit) as raised:
-            cli.main()
+            commands.main()
         captured = capfdbinary.readouterr()
         assert isinstance(raised.value.code, int)
         return Outcome(raised.value.code, *(os.fsdecode(stream) for stream in captured))
@@ -509,7 +512,7 @@ class TestEnds:
     ) -> None:
         put("elsewhere.py", "import click\n\n@click.command()\ndef late() -> int:\n    return 3\n")
         monkeypatch.syspath_prepend(os.getcwd())
-        monkeypatch.setitem(cli.LAZY, "late", "elsewhere:late")
+        monkeypatch.setitem(commands.LAZY, "late", "elsewhere:late")
         assert run("check").status == 0
         assert "elsewhere" not in sys.modules
         assert run("late").status == 3

@@ -10,11 +10,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from torchmigrate import config, files, versions
-from torchmigrate.config import ConfigError, Layer
-from torchmigrate.settings import Settings, default_as_toml, fields, key
+from torchmigrate.model import versions
+from torchmigrate.project import files
+from torchmigrate.settings import config
+from torchmigrate.settings.config import ConfigError, Layer
+from torchmigrate.settings.settings import Settings, default_as_toml, fields, key
 
-SCHEMA = Path(config.__file__).parent / "data" / "settings.schema.json"
+SCHEMA = Path(config.__file__).parent / "settings.schema.json"
 
 
 def settings(**values: Any) -> Settings:
@@ -266,7 +268,7 @@ class TestSchema:
 
     def test_the_shipped_schema_is_current(self) -> None:
         assert SCHEMA.read_text() == config.schema_text(), (
-            "python -m torchmigrate.config prints the current one"
+            "python -m torchmigrate.settings.config prints the current one"
         )
 
     def test_it_is_a_schema_and_the_defaults_fit(self) -> None:

@@ -17,21 +17,24 @@ from click.testing import CliRunner
 from hypothesis import given
 
 from tests.support import check_text, fix_text, fixed, settings_of
-from torchmigrate import runner, versions, wheels
-from torchmigrate.cache import Cache
-from torchmigrate.cli import cli
-from torchmigrate.config import toml_loads
-from torchmigrate.documents import kinds
+from torchmigrate.cli.commands import cli
 from torchmigrate.documents.document import Document
-from torchmigrate.documents.kinds import concerns, kind_of
-from torchmigrate.documents.references import Reference, Sort
+from torchmigrate.documents.references import Reference
 from torchmigrate.documents.toml import strings
 from torchmigrate.documents.values import expand
 from torchmigrate.documents.verify import verify
-from torchmigrate.edits import VerifyError, apply
-from torchmigrate.files import SUFFIXES, Input
-from torchmigrate.findings import Edit, Span
-from torchmigrate.source import SourceError
+from torchmigrate.gates import kinds
+from torchmigrate.gates.kinds import SUFFIXES, concerns, kind_of
+from torchmigrate.model import versions
+from torchmigrate.model.findings import Edit, Span
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.project.files import Input
+from torchmigrate.run import runner
+from torchmigrate.run.cache import Cache
+from torchmigrate.tables import wheels
+from torchmigrate.text.edits import VerifyError, apply
+from torchmigrate.text.source import SourceError
+from torchmigrate.text.toml import toml_loads
 
 CU128 = "--extra-index-url https://download.pytorch.org/whl/cu128\n"
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "cuda_wheels"

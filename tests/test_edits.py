@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchmigrate.edits import VerifyError, apply, select, union
-from torchmigrate.findings import Edit, Fix
-from torchmigrate.rule import Safety
-from torchmigrate.source import Source, SourceError
-from torchmigrate.verify import verify
+from torchmigrate.model.findings import Edit, Fix
+from torchmigrate.model.vocabulary import Safety
+from torchmigrate.proof.verify import verify
+from torchmigrate.text.edits import VerifyError, apply, select, union
+from torchmigrate.text.read import read
+from torchmigrate.text.source import Source, SourceError
 
 
 def fix(*edits: Edit) -> Fix:
@@ -96,7 +97,7 @@ class TestSelect:
 
 def edited(old: str, *replacements: tuple[str, str]) -> tuple[Source, Source, list[Edit]]:
     """``old`` with the first place of each text replaced; ``^`` in front inserts before it, ``$`` after it."""
-    before = Source.read("a.py", old.encode())
+    before = read("a.py", old.encode())
     edits = []
     for text, new in replacements:
         place = text.lstrip("^$") if len(text) > 1 else text
@@ -105,7 +106,7 @@ def edited(old: str, *replacements: tuple[str, str]) -> tuple[Source, Source, li
         if text != place:
             start = end = start if text[0] == "^" else end
         edits.append(Edit(start, end, new))
-    return before, Source.read("a.py", before.replaced(edits)), edits
+    return before, read("a.py", before.replaced(edits)), edits
 
 
 class TestVerify:
@@ -225,9 +226,9 @@ class TestVerify:
             verify(*edited(old, *replacements))
 
     def test_neighbouring_statements_may_go_with_one_edit_each(self) -> None:
-        before = Source.read("a.py", b"a\nb\nc\n")
+        before = read("a.py", b"a\nb\nc\n")
         edits = [Edit(0, 2, ""), Edit(2, 4, ""), Edit(4, 4, "d\n")]
-        verify(before, Source.read("a.py", before.replaced(edits)), edits)
+        verify(before, read("a.py", before.replaced(edits)), edits)
 
     def test_the_place_is_that_of_the_neighbour_before(self) -> None:
         with pytest.raises(VerifyError, match="meaning of the BinOp") as caught:
@@ -235,15 +236,15 @@ class TestVerify:
         assert (caught.value.line, caught.value.column) == (2, 5)
 
     def test_the_result_must_be_what_the_edits_give(self) -> None:
-        source = Source.read("a.py", b"x = 1\n")
+        source = read("a.py", b"x = 1\n")
         with pytest.raises(VerifyError, match="read back"):
-            verify(source, Source.read("a.py", b"x  = 1\n"), [])
+            verify(source, read("a.py", b"x  = 1\n"), [])
 
     def test_an_edit_must_not_change_the_encoding(self) -> None:
-        before = Source.read("a.py", b"# coding: latin-1\nx\n")
+        before = read("a.py", b"# coding: latin-1\nx\n")
         edits = [Edit(0, 0, "import a\nimport b\n")]
         with pytest.raises(VerifyError, match="read back"):
-            verify(before, Source.read("a.py", before.replaced(edits)), edits)
+            verify(before, read("a.py", before.replaced(edits)), edits)
 
     def test_a_result_that_does_not_parse_is_refused(self) -> None:
         with pytest.raises(VerifyError, match="does not parse"):
@@ -337,4 +338,4 @@ def test_findings_that_one_rewrite_mends_go_together() -> None:
 def test_a_decorator_may_stand_below_its_sign() -> None:
     text = b"a = 1\n@ \\\nf(1)\ndef g():\n    pass\n"
     edit = Edit(4, 5, "2")
-    verify(Source.read("a.py", text), Source.read("a.py", text.replace(b"a = 1", b"a = 2")), [edit])
+    verify(read("a.py", text), read("a.py", text.replace(b"a = 1", b"a = 2")), [edit])

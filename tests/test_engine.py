@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support import settings_of
-from torchmigrate import runner
-from torchmigrate.context import Context, Options
-from torchmigrate.engine import Engine, Fixed
-from torchmigrate.files import Input
-from torchmigrate.findings import Finding, Fix
-from torchmigrate.project import Project
-from torchmigrate.rule import Rule, Safety
-from torchmigrate.uses import Use, Uses
+from torchmigrate.engine.context import Context
+from torchmigrate.engine.engine import Engine, Fixed
+from torchmigrate.model.findings import Finding, Fix
+from torchmigrate.model.options import Options
+from torchmigrate.model.rule import Rule
+from torchmigrate.model.vocabulary import Safety
+from torchmigrate.project.files import Input
+from torchmigrate.project.project import Project
+from torchmigrate.run import runner
+from torchmigrate.semantics.uses import Use, Uses
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 

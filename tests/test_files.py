@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate import files
-from torchmigrate.files import Found, Input
+from torchmigrate.project import files
+from torchmigrate.project.files import Found, Input
 
 
 @pytest.fixture

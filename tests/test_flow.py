@@ -7,8 +7,8 @@ import textwrap
 
 import pytest
 
-from torchmigrate.flow import Escape, Flow, is_returned
-from torchmigrate.scopes import Scopes
+from torchmigrate.semantics.dataflow import Escape, Flow, is_returned
+from torchmigrate.semantics.scopes import Scopes
 
 
 def lines_of(text: str, name: str = "v") -> list[int]:

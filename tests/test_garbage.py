@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from torchmigrate.garbage import Paused
+from torchmigrate.run.garbage import Paused
 
 ROOT = Path(__file__).parents[1]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from torchmigrate import nodes
+from torchmigrate.semantics import nodes
 
 
 def seen(found: list[ast.AST]) -> list[ast.AST]:

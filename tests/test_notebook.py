@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import fix_text
-from torchmigrate.findings import Edit, Location
-from torchmigrate.notebook import Notebook
-from torchmigrate.source import Source, SourceError
+from torchmigrate.model.findings import Edit, Location
+from torchmigrate.text import read as files
+from torchmigrate.text.notebook import Notebook
+from torchmigrate.text.source import Source, SourceError
 
 
 def cell(source: str | list[str], kind: str = "code", **members: object) -> dict[str, Any]:
@@ -30,7 +31,7 @@ def notebook(*sources: str) -> Notebook:
 
 
 def read(data: bytes) -> Notebook:
-    source = Source.read("a.ipynb", data)
+    source = files.read("a.ipynb", data)
     assert isinstance(source, Notebook)
     return source
 

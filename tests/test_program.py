@@ -20,8 +20,8 @@ def test_a_clean_file_needs_none_of_the_slow_modules(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import os\n")
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
     script = (
-        "import sys; from torchmigrate import cli; sys.argv = ['torchmigrate', 'check', 'a.py']\n"
-        "try: cli.main()\n"
+        "import sys; from torchmigrate.cli import commands; sys.argv = ['torchmigrate', 'check', 'a.py']\n"
+        "try: commands.main()\n"
         f"finally: print(*(name for name in {SLOW} if name in sys.modules), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)

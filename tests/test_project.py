@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import fix_text, settings_of
-from torchmigrate import runner
-from torchmigrate.files import Input
-from torchmigrate.project import Project
+from torchmigrate.project.files import Input
+from torchmigrate.project.project import Project
+from torchmigrate.run import runner
 
 
 def found(root: Path, files: dict[str, str]) -> dict[str, list[int]]:

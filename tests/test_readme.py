@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.settings import fields, key
+from torchmigrate.settings.settings import fields, key
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

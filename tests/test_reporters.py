@@ -12,15 +12,16 @@ import jsonschema
 import pytest
 
 from torchmigrate import reporters
-from torchmigrate.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
-from torchmigrate.reporters import Report
-from torchmigrate.rule import Rule, Safety, Severity
-from torchmigrate.settings import Settings
-from torchmigrate.terminal import escape
-from torchmigrate.versions import Minimum
+from torchmigrate.console.terminal import escape
+from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
+from torchmigrate.model.rule import Rule
+from torchmigrate.model.vocabulary import Safety, Severity
+from torchmigrate.project.minimum import Minimum
+from torchmigrate.reporters.report import Report, load
+from torchmigrate.settings.settings import Settings
 
 DATA = Path(__file__).parent / "data"
-REPORT_SCHEMA = Path(reporters.__file__).parent.parent / "data" / "report.schema.json"
+REPORT_SCHEMA = Path(reporters.__file__).parent / "report.schema.json"
 
 SCRIPT = Rule(
     "TS101",
@@ -81,7 +82,7 @@ def report(results: list[FileResult], *, color: bool = False, quiet: bool = Fals
 def written(name: str, *results: FileResult, **options: Any) -> str:
     chosen = list(results or RESULTS)
     out = io.StringIO()
-    reporters.load(name).write(chosen, report(chosen, **options), out)
+    load(name).write(chosen, report(chosen, **options), out)
     return out.getvalue()
 
 
@@ -389,5 +390,5 @@ class TestSarif:
 @pytest.mark.parametrize("name", ["full", "concise", "json", "github", "sarif", "statistics"])
 def test_every_format_takes_an_empty_run(name: str) -> None:
     out = io.StringIO()
-    reporters.load(name).write([], report([]), out)
+    load(name).write([], report([]), out)
     assert "Traceback" not in out.getvalue()

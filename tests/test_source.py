@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchmigrate.edits import apply
-from torchmigrate.findings import Edit, Location, Span
-from torchmigrate.source import Source, SourceError
+from torchmigrate.model.findings import Edit, Location, Span
+from torchmigrate.text import read as files
+from torchmigrate.text.edits import apply
+from torchmigrate.text.source import Source, SourceError
 
 BOM = b"\xef\xbb\xbf"
 
 
 def read(data: bytes) -> Source:
-    return Source.read("a.py", data)
+    return files.read("a.py", data)
 
 
 @pytest.mark.parametrize(

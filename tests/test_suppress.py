@@ -6,11 +6,13 @@ import re
 
 import pytest
 
-from torchmigrate.findings import Finding, Span
-from torchmigrate.rule import Safety, Severity
-from torchmigrate.source import Source
-from torchmigrate.suppress import suppressions, without_directives
-from torchmigrate.verify import verify
+from torchmigrate.engine.suppress import suppressions
+from torchmigrate.model.findings import Finding, Span
+from torchmigrate.model.vocabulary import Safety, Severity
+from torchmigrate.proof.verify import verify
+from torchmigrate.text.directives import without_directives
+from torchmigrate.text.read import read
+from torchmigrate.text.source import Source
 
 
 def everything(code: str) -> bool:
@@ -27,7 +29,7 @@ def found(source: Source) -> list[Finding]:
 
 
 def run(text: str) -> tuple[Source, list[Finding], int]:
-    source = Source.read("a.py", text.encode())
+    source = read("a.py", text.encode())
     return source, *suppressions(source).apply(found(source), everything)
 
 
@@ -115,7 +117,7 @@ def test_a_comment_that_silences_nothing_is_reported_and_removed(text: str, fixe
     fix = findings[0].fix
     assert fix is not None
     assert fix.safety is Safety.SAFE
-    after = Source.read("a.py", source.replaced(fix.edits))
+    after = read("a.py", source.replaced(fix.edits))
     assert after.text.decode() == fixed
     verify(source, after, fix.edits)
     assert all(finding.code != "XX001" for finding in run(fixed)[1])
@@ -125,7 +127,7 @@ def test_a_comment_is_removed_inside_its_notebook_cell() -> None:
     data = b'{"cells": [{"cell_type": "code", "source": ["x\\n", "# torchmigrate: ignore"]},' + (
         b' {"cell_type": "code", "source": ["y"]}]}'
     )
-    source = Source.read("a.ipynb", data)
+    source = read("a.ipynb", data)
     findings, _ = suppressions(source).apply([], everything)
     assert findings[0].fix is not None
     assert source.replaced(findings[0].fix.edits) == data.replace(b', "# torchmigrate: ignore"', b"")
@@ -134,7 +136,7 @@ def test_a_comment_is_removed_inside_its_notebook_cell() -> None:
 
 
 def test_nobody_calls_unused_what_was_not_looked_for() -> None:
-    source = Source.read("a.py", b"x  # torchmigrate: ignore TS101, SC201\ny  # torchmigrate: ignore\n")
+    source = read("a.py", b"x  # torchmigrate: ignore TS101, SC201\ny  # torchmigrate: ignore\n")
     findings, _ = suppressions(source).apply([], lambda code: code in ("SC201", "XX001"))
     assert [finding.message for finding in findings] == ["nothing to silence here for `SC201`"]
     assert suppressions(source).apply([], lambda code: code != "XX001") == ([], 0)
@@ -168,7 +170,7 @@ def test_findings_about_comments_can_be_switched_off_for_a_file() -> None:
 
 
 def test_text_without_the_mark_is_not_tokenized(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchmigrate.suppress._scan", lambda source: pytest.fail("tokenized"))
+    monkeypatch.setattr("torchmigrate.engine.suppress._scan", lambda source: pytest.fail("tokenized"))
     assert left("hit  # noqa\n") == [("TS101", 1)]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from torchmigrate.findings import Span
-from torchmigrate.source import Source
-from torchmigrate.tokens import Tokens, tokens
+from torchmigrate.model.findings import Span
+from torchmigrate.text.read import read
+from torchmigrate.text.tokens import Tokens, tokens
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from torchmigrate.tokens import Tokens, tokens
     ],
 )
 def test_parts_are_parts_of_the_whole(text: str) -> None:
-    source = Source.read("a.py", text.encode())
+    source = read("a.py", text.encode())
     whole, made = [token for token in tokens(source) if token.text], Tokens(source)
     assert made.inside(Span(0, len(source.text))) == whole
     for token in whole:

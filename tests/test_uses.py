@@ -6,10 +6,10 @@ import textwrap
 
 import pytest
 
-from torchmigrate.rule import Kind
-from torchmigrate.source import Source
-from torchmigrate.uses import Use, Uses
-from torchmigrate.watch import Watch
+from torchmigrate.gates.watch import Watch
+from torchmigrate.model.vocabulary import Kind
+from torchmigrate.semantics.uses import Use, Uses
+from torchmigrate.text.read import read
 
 WATCH = Watch(
     [
@@ -26,7 +26,7 @@ WATCH = Watch(
 
 
 def uses(code: str) -> list[Use]:
-    return Uses(Source.read("case.py", textwrap.dedent(code).encode()), WATCH).found
+    return Uses(read("case.py", textwrap.dedent(code).encode()), WATCH).found
 
 
 def found(code: str) -> list[tuple[str, str]]:
@@ -198,7 +198,7 @@ def test_results_are_followed_through_variables() -> None:
 
 
 def test_positions_in_string_annotations_are_exact() -> None:
-    source = Source.read("case.py", "import torch\nx: 'ä | torch.jit.ScriptModule' = 1\n".encode())
+    source = read("case.py", "import torch\nx: 'ä | torch.jit.ScriptModule' = 1\n".encode())
     (use,) = Uses(source, WATCH).found
     assert source.segment(use.node) == "torch.jit.ScriptModule"
 
@@ -255,7 +255,7 @@ def test_an_environment_variable_is_a_string_that_is_its_name() -> None:
         os.environ.get("TORCH_SWITCHES")
         print("set TORCH_SWITCH to 1")
         """
-    source = Source.read("case.py", textwrap.dedent(code).encode())
+    source = read("case.py", textwrap.dedent(code).encode())
     (use,) = Uses(source, Watch(["$TORCH_SWITCH"])).found
     assert (use.symbol, use.name, use.kind) == ("$TORCH_SWITCH", "TORCH_SWITCH", Kind.STRING)
     assert use.node.lineno == 3

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate import versions
-from torchmigrate.rule import Severity
-from torchmigrate.versions import Minimum, Version
+from torchmigrate.gates import kinds
+from torchmigrate.model import versions
+from torchmigrate.model.versions import Version
+from torchmigrate.model.vocabulary import Severity
+from torchmigrate.project import minimum
+from torchmigrate.project.minimum import Minimum
 
 
 @pytest.mark.parametrize(
@@ -48,7 +51,7 @@ def project(root: Path, **files: str) -> Minimum:
     (root / ".git").mkdir(exist_ok=True)
     for name, text in files.items():
         (root / name.replace("__", ".")).write_text(text)
-    return versions.find_minimum(str(root))
+    return minimum.find_minimum(str(root))
 
 
 def pyproject(*dependencies: str) -> str:
@@ -174,18 +177,18 @@ def test_the_nearest_file_that_names_torch_decides(tmp_path: Path) -> None:
     project(tmp_path, pyproject__toml=pyproject("torch>=2.2"))
     inner = tmp_path / "packages" / "one"
     inner.mkdir(parents=True)
-    assert versions.find_minimum(str(inner)).version == (2, 2)
+    assert minimum.find_minimum(str(inner)).version == (2, 2)
     (inner / "pyproject.toml").write_text(pyproject("numpy"))
-    assert versions.find_minimum(str(inner)).version == (2, 2)
+    assert minimum.find_minimum(str(inner)).version == (2, 2)
     (inner / "requirements.txt").write_text("torch>=2.7")
-    assert versions.find_minimum(str(inner)).version == (2, 7)
+    assert minimum.find_minimum(str(inner)).version == (2, 7)
 
 
 def test_the_search_ends_at_the_root_of_the_repository(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("torch>=2.2")
     inner = tmp_path / "repository"
     (inner / ".git").mkdir(parents=True)
-    assert versions.find_minimum(str(inner)) == Minimum(versions.OLDEST)
+    assert minimum.find_minimum(str(inner)) == Minimum(versions.OLDEST)
 
 
 @pytest.mark.parametrize(
@@ -202,13 +205,13 @@ def test_the_search_ends_at_the_root_of_the_repository(tmp_path: Path) -> None:
         ("setup.py", b"x = " + b"(" * 100_000 + b" 'torch>=2.4'"),
         ("setup.py", b"\0 torch"),
         ("requirements.txt", b"\xff\xfet\0o\0r\0c\0h\0torch"),
-        ("requirements.txt", b"#" * versions.MAX_METADATA_BYTES + b"\ntorch>=2.4\n"),
+        ("requirements.txt", b"#" * kinds.MAX_METADATA_BYTES + b"\ntorch>=2.4\n"),
     ],
 )
 def test_metadata_that_cannot_be_used_is_passed_over(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / name).write_bytes(content)
-    assert versions.find_minimum(str(tmp_path)) == Minimum(versions.OLDEST)
+    assert minimum.find_minimum(str(tmp_path)) == Minimum(versions.OLDEST)
 
 
 def test_places_are_shown_relative_to_the_working_directory(
@@ -216,4 +219,4 @@ def test_places_are_shown_relative_to_the_working_directory(
 ) -> None:
     project(tmp_path, requirements__txt="torch>=2.4\n")
     monkeypatch.chdir(tmp_path)
-    assert versions.find_minimum(".").source == "requirements.txt:1"
+    assert minimum.find_minimum(".").source == "requirements.txt:1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchmigrate.watch import Watch
+from torchmigrate.gates.watch import Watch
 
 WATCH = Watch(
     ["torch.jit._script.*", "torch.jit._script.Attribute", "torch._C._jit_*", "torch._C._jit_pass_*"]

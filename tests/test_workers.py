@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.support import settings_of
-from torchmigrate import runner, workers
-from torchmigrate.files import Input
+from torchmigrate.project.files import Input
+from torchmigrate.run import runner, workers
 
 
 def _squarer(deadly: frozenset[int]) -> Callable[[int], int]:

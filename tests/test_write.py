@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from torchmigrate.write import Changed, write_atomic
+from torchmigrate.run.write import Changed, write_atomic
 
 
 @pytest.fixture

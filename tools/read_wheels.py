@@ -1,4 +1,4 @@
-"""Regenerates ``torchmigrate/data/wheels_read.json`` and ``companions.json`` from the published wheels.
+"""Regenerates ``torchmigrate/tables/data/wheels_read.json`` and ``companions.json`` from the published wheels.
 
     PIP_INDEX_URL=… python tools/read_wheels.py [--since 2.4] [--only 2.15]
 
@@ -8,7 +8,7 @@ versions and the platform floor in the file names. The wheels are 0.1 to 0.9 GB 
 fetched, by HTTP range requests (about 12 MB per CUDA wheel).
 
 The other index variants (``cu126`` …) are not on the package index; their rows are documented by hand, each with its
-source, in ``torchmigrate/data/wheels_documented.json``.
+source, in ``torchmigrate/tables/data/wheels_documented.json``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
-DATA = Path(__file__).parent.parent / "torchmigrate" / "data"
+DATA = Path(__file__).parent.parent / "torchmigrate" / "tables" / "data"
 PLATFORMS = {
     "manylinux": {"x86_64": "linux_x86_64", "aarch64": "linux_aarch64"},
     "win": {"amd64": "win_amd64"},

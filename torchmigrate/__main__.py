@@ -11,6 +11,6 @@ if __name__ == "__main__":  # and not where a worker process imports it
     if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
         del sys.path[0]
 
-    from torchmigrate.cli import main
+    from torchmigrate.cli.commands import main
 
     main()

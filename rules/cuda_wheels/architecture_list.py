@@ -21,9 +21,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Sort
-from torchmigrate.findings import Finding, Fix
-from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.api import Finding, Fix, Rule, Safety, Severity, Sort
+from torchmigrate.documents.references import Reference
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -38,8 +37,8 @@ _ENTRY = re.compile(r"(?P<name>\d+\.\d+|[A-Z][a-z]+(?:\+Te[a-z]+)?)(?P<suffix>[a
 def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if variable.name != "TORCH_CUDA_ARCH_LIST" or variable.undecided:
         return
-    from torchmigrate import wheels
-    from torchmigrate.probe.matrix import number
+    from torchmigrate.tables import wheels
+    from torchmigrate.tables.matrix import number
 
     chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
     if chosen is None or not chosen.cuda:

@@ -11,7 +11,7 @@ that is pinned beside another torch makes the installation fail, or pulls the ol
 
 Fix safety: unsafe; it takes the release that goes with the target, and changes what is installed with it too.
 
-Source: the metadata of the published wheels, `torchmigrate/data/companions.json`.
+Source: the metadata of the published wheels, `torchmigrate/tables/data/companions.json`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Role, Sort
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
+from torchmigrate.documents.references import Reference, Role
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -35,8 +34,8 @@ def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     from torchmigrate.documents import upgrade
     from torchmigrate.documents.specifiers import clauses
-    from torchmigrate.probe import matrix
-    from torchmigrate.versions import render
+    from torchmigrate.model.versions import render
+    from torchmigrate.tables import matrix
 
     asked = clauses(companion)
     if companion.unit.role is Role.LOCK or any(upgrade.is_other_build(c, ctx.options) for c in asked):

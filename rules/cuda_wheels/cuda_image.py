@@ -12,7 +12,7 @@ in workflows, which often build for several CUDA versions.
 Fix safety: unsafe: the new image has other system packages, and needs a newer driver on the host.
 
 Source: torch 2.12 wheel: torch/utils/cpp_extension.py (`CUDA_MISMATCH_MESSAGE`); https://hub.docker.com/r/nvidia/cuda,
-the known tags are in `torchmigrate/data/images.json`.
+the known tags are in `torchmigrate/tables/data/images.json`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Role, Sort
-from torchmigrate.findings import Finding, Fix
-from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.api import Finding, Fix, Rule, Safety, Severity, Sort
+from torchmigrate.documents.references import Reference, Role
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -38,7 +37,7 @@ _FLAVOUR = re.compile(r"-(?P<cudnn>cudnn\d*-)?(?P<flavour>base|runtime|devel)-(?
 def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if image.name != "nvidia/cuda" or image.undecided:
         return
-    from torchmigrate import wheels
+    from torchmigrate.tables import wheels
 
     match = _TAG.match(image.text)
     chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
@@ -58,7 +57,7 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
 
 def _fix(image: Reference, match: re.Match[str], cuda: str) -> Fix | str:
-    from torchmigrate import wheels
+    from torchmigrate.tables import wheels
 
     if image.fixed or image.unit.fixed:
         return image.fixed or image.unit.fixed

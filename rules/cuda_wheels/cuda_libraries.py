@@ -13,7 +13,7 @@ that is loaded first wins: `undefined symbol: ncclCommResume`.
 Fix safety: unsafe. It is made for those libraries whose name and version the target's own metadata tells (cuDNN and
 NCCL); the lines of others can go, since torch brings them.
 
-Source: https://github.com/pytorch/pytorch/issues/186591; the wheels' metadata, `torchmigrate/data/wheels_read.json`.
+Source: https://github.com/pytorch/pytorch/issues/186591; the wheels' metadata, `torchmigrate/tables/data/wheels_read.json`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Role, Sort
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
+from torchmigrate.documents.references import Reference, Role
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -35,8 +34,8 @@ rule = Rule(code="CU513", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
 def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if not requirement.name.startswith("nvidia-"):
         return
-    from torchmigrate import wheels
     from torchmigrate.documents import upgrade
+    from torchmigrate.tables import wheels
 
     chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
     unit = requirement.unit

@@ -8,7 +8,7 @@ it instead.
 
 What to do: set it to the CUDA of the target's build, which the message names, and look at what else it selects.
 
-Source: torch 2.12 wheel: torch/utils/cpp_extension.py (`CUDA_MISMATCH_MESSAGE`); `torchmigrate/data/wheels_read.json`.
+Source: torch 2.12 wheel: torch/utils/cpp_extension.py (`CUDA_MISMATCH_MESSAGE`); `torchmigrate/tables/data/wheels_read.json`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Role, Sort
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Rule, Severity
+from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.references import Reference, Role
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -32,7 +31,7 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     found = re.fullmatch(r"(\d+)\.\d+(?:\.\d+)?", variable.text)
     if variable.name != "CUDA_VERSION" or found is None or _is_told_elsewhere(variable, ctx):
         return
-    from torchmigrate import wheels
+    from torchmigrate.tables import wheels
 
     chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
     if chosen is not None and chosen.cuda and found[1] != chosen.cuda.split(".")[0]:

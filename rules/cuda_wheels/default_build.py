@@ -10,7 +10,7 @@ Why: the setting `gpu-architectures` names compute capabilities that the build o
 
 There is no fix: which of a project's files are for those machines, it does not say.
 
-Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; `torchmigrate/data/wheels_read.json`.
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; `torchmigrate/tables/data/wheels_read.json`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Sort
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Rule, Severity
+from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.references import Reference
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -38,10 +37,9 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         or "+" in requirement.text
     ):
         return
-    from torchmigrate import wheels
     from torchmigrate.documents import upgrade
-    from torchmigrate.probe import matrix
-    from torchmigrate.versions import render
+    from torchmigrate.model.versions import render
+    from torchmigrate.tables import matrix, wheels
 
     default = wheels.build(ctx.options.target, matrix.default_variant(render(ctx.options.target)))
     if default is None or not (missing := wheels.missing(default, wanted)):

@@ -9,7 +9,7 @@ What to do: for torchtext, take its Python parts into the project or use another
 `torch.utils.data` or the nodes of newer torchdata.
 
 Source: https://github.com/pytorch/text/releases/tag/v0.18.0, https://github.com/meta-pytorch/data/releases/tag/v0.9.0;
-`torchmigrate/data/ended.json`.
+`torchmigrate/tables/data/ended.json`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Sort
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Rule, Severity
+from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.references import Reference
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -31,9 +30,9 @@ rule = Rule(code="CU512", references=(Sort.REQUIREMENT,))
 def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if requirement.name not in ("torchtext", "torchdata"):
         return
-    from torchmigrate import wheels
     from torchmigrate.documents.specifiers import clauses
-    from torchmigrate.versions import parse
+    from torchmigrate.model.versions import parse
+    from torchmigrate.tables import wheels
 
     row = next(row for row in wheels.table("ended") if row["project"] == requirement.name)
     last = row["last"]

@@ -15,7 +15,7 @@ Fix safety: unsafe: with an extra index, pip takes the best match of both, which
 a pinned local version, and else the newest.
 
 Source: https://pip.pypa.io/en/stable/cli/pip_install/#install-index-url; the packages on torch's index are listed in
-https://github.com/pytorch/test-infra (s3_management/manage.py), here `torchmigrate/data/pytorch_index.json`.
+https://github.com/pytorch/test-infra (s3_management/manage.py), here `torchmigrate/tables/data/pytorch_index.json`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Role, Sort
-from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.api import Finding, Fix, Rule, Safety, Severity, Sort
+from torchmigrate.documents.references import Reference, Role
+from torchmigrate.model.findings import Edit
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -36,8 +36,8 @@ rule = Rule(code="CU505", references=(Sort.INDEX,), safety=Safety.UNSAFE)
 
 @rule.check_reference
 def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
-    from torchmigrate import wheels
     from torchmigrate.documents.reader import INDEX_URL
+    from torchmigrate.tables import wheels
 
     if index.option != "--index-url" or not INDEX_URL.fullmatch(index.text) or index.unit.role is Role.LOCK:
         return

@@ -21,7 +21,7 @@ cannot be installed now. Elsewhere it is unsafe, since it changes which torch is
 newer driver than a CUDA 12 build. Lock files are reported and never edited.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://pytorch.org/get-started/previous-versions/; the
-table is `torchmigrate/data/wheels_documented.json`, a source for every row.
+table is `torchmigrate/tables/data/wheels_documented.json`, a source for every row.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Role, Sort
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
+from torchmigrate.documents.references import Reference, Role
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -41,8 +40,8 @@ rule = Rule(code="CU501", references=(Sort.INDEX,), safety=Safety.SAFE)
 
 @rule.check_reference
 def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
-    from torchmigrate import wheels
     from torchmigrate.documents import upgrade
+    from torchmigrate.tables import wheels
 
     tag = upgrade.tag_of(index)
     if tag is None or not (reason := upgrade.lacks(tag.name, ctx.options)):

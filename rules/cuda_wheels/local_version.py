@@ -10,7 +10,7 @@ whose build has no code for one of the `gpu-architectures`, nothing matches, and
 Fix safety: safe where the same requirement asks for a release that was never built for this CUDA: it cannot be
 installed now. Elsewhere unsafe, as in CU501, with which the fix goes together.
 
-Source: https://pytorch.org/get-started/previous-versions/; `torchmigrate/data/wheels_documented.json`.
+Source: https://pytorch.org/get-started/previous-versions/; `torchmigrate/tables/data/wheels_documented.json`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Sort
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
+from torchmigrate.documents.references import Reference
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext

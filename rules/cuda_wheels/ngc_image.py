@@ -9,7 +9,7 @@ What to do: take an image with the target's torch, which the message names where
 images differ in much more than torch.
 
 Source: https://docs.nvidia.com/deeplearning/frameworks/pytorch-release-notes/; each image's torch and where that is
-said are in `torchmigrate/data/images.json`.
+said are in `torchmigrate/tables/data/images.json`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Role, Sort
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Rule, Severity
+from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.references import Reference, Role
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -31,8 +30,8 @@ rule = Rule(code="CU523", references=(Sort.IMAGE,))
 def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if image.name != "nvidia/pytorch" or image.undecided:
         return
-    from torchmigrate import wheels
-    from torchmigrate.versions import parse, render
+    from torchmigrate.model.versions import parse, render
+    from torchmigrate.tables import wheels
 
     month = image.text.partition("-")[0]
     rows = {row["release"]: row for row in wheels.table("images")["ngc"]}

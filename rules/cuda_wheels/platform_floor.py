@@ -9,7 +9,7 @@ system promises more than its torch keeps.
 
 What to do: build in `manylinux_2_28`, and raise the deployment target to the one that the message names.
 
-Source: the tags of the published wheels, `torchmigrate/data/wheels_read.json`; https://peps.python.org/pep-0600/.
+Source: the tags of the published wheels, `torchmigrate/tables/data/wheels_read.json`; https://peps.python.org/pep-0600/.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Sort
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Rule, Severity
+from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.references import Reference
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -36,9 +35,9 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     mac = variable.name.lower().replace("_", "-") == "macosx-deployment-target"
     if not mac and "manylinux" not in variable.name.lower():
         return
-    from torchmigrate import wheels
-    from torchmigrate.probe.matrix import number
-    from torchmigrate.versions import render
+    from torchmigrate.model.versions import render
+    from torchmigrate.tables import wheels
+    from torchmigrate.tables.matrix import number
 
     floor = wheels.floor(ctx.options.target, "macosx_arm64" if mac else "linux_x86_64")
     there = variable.text if mac else _glibc(variable.text)

@@ -12,7 +12,7 @@ that a Dockerfile starts from; else info: a library may well support old Pythons
 
 Fix safety: unsafe; who still uses the old Python loses the package.
 
-Source: the metadata of the published wheels, `torchmigrate/data/wheels_read.json`.
+Source: the metadata of the published wheels, `torchmigrate/tables/data/wheels_read.json`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Sort
-from torchmigrate.findings import Finding, Fix
-from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.api import Finding, Fix, Rule, Safety, Severity, Sort
+from torchmigrate.documents.references import Reference
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -35,10 +34,10 @@ _LOWER = re.compile(r"(?P<operator>>=|~=|\^|==|=|~)?[ \t]*(?P<version>3\.\d+)(?P
 
 @rule.check_reference
 def check(python: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
-    from torchmigrate import wheels
     from torchmigrate.documents.specifiers import lowest
-    from torchmigrate.probe.matrix import number
-    from torchmigrate.versions import render
+    from torchmigrate.model.versions import render
+    from torchmigrate.tables import wheels
+    from torchmigrate.tables.matrix import number
 
     found = _LOWER.match(python.text.strip())
     range_ = wheels.python_range(ctx.options.target)

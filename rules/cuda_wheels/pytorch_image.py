@@ -10,7 +10,7 @@ requirements.txt`) keeps the torch of the image as long as it satisfies the requ
 Fix safety: unsafe; it changes the torch, the Python and the system packages of the image. It is made where the image of
 the target is known.
 
-Source: https://hub.docker.com/r/pytorch/pytorch/tags, the known tags are in `torchmigrate/data/images.json`.
+Source: https://hub.docker.com/r/pytorch/pytorch/tags, the known tags are in `torchmigrate/tables/data/images.json`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Role, Sort
-from torchmigrate.findings import Finding, Fix
-from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.api import Finding, Fix, Rule, Safety, Severity, Sort
+from torchmigrate.documents.references import Reference, Role
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -35,7 +34,7 @@ _TAG = re.compile(r"(?P<torch>\d+\.\d+\.\d+)-cuda(?P<cuda>\d+\.\d+)-cudnn\d+-(?P
 def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if image.name != "pytorch/pytorch" or image.undecided:
         return
-    from torchmigrate.versions import parse, render
+    from torchmigrate.model.versions import parse, render
 
     match = _TAG.fullmatch(image.text)
     if match is None or parse(match["torch"]) >= ctx.options.target:
@@ -50,8 +49,8 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
 
 def _fix(image: Reference, match: re.Match[str], ctx: ReferenceContext) -> Fix | str:
-    from torchmigrate import wheels
-    from torchmigrate.versions import render
+    from torchmigrate.model.versions import render
+    from torchmigrate.tables import wheels
 
     if image.fixed or image.unit.fixed:
         return image.fixed or image.unit.fixed

@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Sort
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Rule, Severity
+from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.references import Reference
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext

@@ -14,7 +14,7 @@ Fix safety: unsafe, for it changes the torch that is installed; that is what an 
 (companions, libraries, the index) changes in the same fix. Pins with hashes are reported without a fix, and so is an
 older torch that a test environment pins (as info), which is often meant.
 
-Source: `torchmigrate/data/wheels_read.json`, read in the published wheels.
+Source: `torchmigrate/tables/data/wheels_read.json`, read in the published wheels.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Sort
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
+from torchmigrate.documents.references import Reference
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -37,7 +36,7 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if requirement.name not in ("torch", "pytorch"):
         return
     from torchmigrate.documents import upgrade
-    from torchmigrate.versions import render
+    from torchmigrate.model.versions import render
 
     found = upgrade.excluding(requirement, ctx.options)
     if found and not any(upgrade.is_other_build(clause, ctx.options) for clause in found):

@@ -17,9 +17,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Sort
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Rule, Severity
+from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.references import Reference
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -32,7 +31,7 @@ _WHEEL = re.compile(r"/(torch|torchvision|torchaudio)-([0-9.]+)[^/]*\.whl")
 @rule.check_reference
 def check(wheel: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents import upgrade
-    from torchmigrate.versions import parse, render
+    from torchmigrate.model.versions import parse, render
 
     match = _WHEEL.search(wheel.text)
     tag = upgrade.tag_of(wheel)

@@ -9,6 +9,6 @@ What to do: Nothing has to be done, unless you need the feature.
 Source: PyTorch 2.12 release blog (https://pytorch.org/blog/)
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT031")

@@ -8,6 +8,6 @@ What to do: Install the release that goes with the installed torch: the hint is 
 Source: the requirements in the wheels' metadata on the package index.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT008")

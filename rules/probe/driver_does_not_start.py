@@ -9,6 +9,6 @@ programs work.
 Source: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT018")

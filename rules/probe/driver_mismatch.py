@@ -10,6 +10,6 @@ Source: NVML_ERROR_LIB_RM_VERSION_MISMATCH,
 https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT013")

@@ -10,6 +10,6 @@ installation: `ldconfig -p | grep nvidia-ml`, `which -a nvidia-smi`.
 Source: the four sources, each named in the message.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT014")

@@ -10,6 +10,6 @@ upgrade the driver. A container uses the host's driver, WSL the one of Windows.
 Source: https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT012")

@@ -8,6 +8,6 @@ What to do: Uninstall it, and replace its use: `torch.func` for functorch; there
 Source: https://github.com/pytorch/text; https://docs.pytorch.org/docs/stable/func.html
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT009")

@@ -10,6 +10,6 @@ Source: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/;
 https://github.com/huggingface/huggingface_hub/issues/4134
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT017")

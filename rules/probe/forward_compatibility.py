@@ -11,6 +11,6 @@ Source: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.
 https://github.com/DeepVAC/TorchPod/issues/43
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT016")

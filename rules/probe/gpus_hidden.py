@@ -8,6 +8,6 @@ What to do: Unset the variable, or say which GPUs programs may use.
 Source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/ (environment variables)
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT020")

@@ -11,6 +11,6 @@ Source: the order in which an interpreter is looked for: `--python`, `$VIRTUAL_E
 from here upward, `python3` on PATH.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT001")

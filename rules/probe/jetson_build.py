@@ -10,6 +10,6 @@ Source: https://github.com/nvidia-holoscan/holohub/pull/1687; DEVICE_REQUIREMENT
 in the 2.15.0 wheel.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT028")

@@ -8,6 +8,6 @@ What to do: Pin torch below the release that drops it.
 Source: https://github.com/pytorch/pytorch/pull/196249
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT023")

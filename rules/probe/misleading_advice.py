@@ -9,6 +9,6 @@ Source: https://github.com/pytorch/pytorch/issues/182250; PYTORCH_RELEASES_CODE_
 of the wheels.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT026")

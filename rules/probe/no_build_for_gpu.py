@@ -9,6 +9,6 @@ What to do: Stay with the release that the hint names, or leave the GPU out with
 Source: https://github.com/pytorch/pytorch/pull/196249; the architecture strings in the wheels.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT022")

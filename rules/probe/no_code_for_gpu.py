@@ -11,6 +11,6 @@ Source: DEVICE_REQUIREMENT in torch/cuda/__init__.py of the 2.15.0 wheel; the ar
 wheels.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT021")

@@ -8,6 +8,6 @@ What to do: If programs hang as well, the driver does: see RT018.
 Source: the program's exit status and output.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT015")

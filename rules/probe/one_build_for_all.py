@@ -8,6 +8,6 @@ What to do: Use that build everywhere. Where there is none: two images, or an ol
 Source: the facts of the machines, and the tables of builds.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT033")

@@ -8,6 +8,6 @@ What to do: Nothing has to be done. A build with machine code for the GPU starts
 Source: https://docs.nvidia.com/deploy/cuda-compatibility/
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT024")

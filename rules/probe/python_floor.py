@@ -8,6 +8,6 @@ What to do: Make an environment with a Python that the target has wheels for: th
 Source: the wheels' file names on the package index.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT010")

@@ -10,6 +10,6 @@ about the cause.
 Source: the stage's own exception.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT040")

@@ -9,6 +9,6 @@ names.
 Source: the wheels' platform tags on the package index.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT011")

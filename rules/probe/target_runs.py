@@ -10,6 +10,6 @@ the plain one could be taken as installed already.
 Source: the tables of builds, each row with its source.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT032")

@@ -9,6 +9,6 @@ container more memory.
 Source: the exit status of the process.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT005")

@@ -9,6 +9,6 @@ What to do: Give it more time with `--timeout 60`. If it still does not end, loo
 Source: the time limit of the probe.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT004")

@@ -9,6 +9,6 @@ known, another finding takes the place of this one (RT006, RT007).
 Source: the exception's last line, as the interpreter gave it.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT003")

@@ -8,6 +8,6 @@ What to do: Run the installation that RT032 names, or name the right interpreter
 Source: https://packaging.python.org/en/latest/specifications/recording-installed-packages/
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT002")

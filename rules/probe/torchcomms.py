@@ -8,6 +8,6 @@ What to do: Install it, or switch it off. Information only, where it is installe
 Source: torch/distributed/config.py of the 2.15.0 wheel; PyTorch 2.12 release blog.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT029")

@@ -11,6 +11,6 @@ Source: https://github.com/pytorch/pytorch/issues/186591; the file lists of the 
 wheels.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="RT006")

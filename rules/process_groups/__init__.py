@@ -1,0 +1,1 @@
+"""Rules about process groups that are handed over by name."""

@@ -39,18 +39,16 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding, Fix
-from torchmigrate.project import module_path
-from torchmigrate.rule import Kind, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.project.project import module_path
 
-from .collectives import GROUP_SIZE, RESOLVE, TAKERS
-from .conversion import Conversion, Withheld
-from .functions import parameters
-from .operators import Operator, is_part_of_one, operators_of
+from ._conversion.conversion import Conversion, Withheld
+from ._names.collectives import GROUP_SIZE, RESOLVE, TAKERS
+from ._operators.functions import parameters
+from ._operators.operators import Operator, is_part_of_one, operators_of
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="PG304",

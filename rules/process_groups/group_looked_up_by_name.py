@@ -24,19 +24,17 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.calls import argument
-from torchmigrate.findings import Finding, Fix
-from torchmigrate.names import leaf
-from torchmigrate.rule import Kind, Rule, Safety
-from torchmigrate.versions import severity
+from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.model.versions import severity
+from torchmigrate.rewrite.calls import argument
+from torchmigrate.semantics.resolve import leaf
 
-from .collectives import C10D
-from .group_names import GroupName, handed_over
-from .operators import is_part_of_one
+from ._names.collectives import C10D
+from ._names.group_names import GroupName, handed_over
+from ._operators.operators import is_part_of_one
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 _SIZE = "_get_group_size_by_name"
 _RECIPES = {

@@ -22,10 +22,10 @@ torch 2.1 to 2.15: torch/distributed/_functional_collectives.py (`RANK_TYPES`, `
 
 from __future__ import annotations
 
-from torchmigrate.rule import Kind, Rule, Safety
+from torchmigrate.api import Kind, Rule, Safety
 
-from .collectives import FUNCTIONAL
-from .handing_over import finding
+from ._names.collectives import FUNCTIONAL
+from ._names.handing_over import finding
 
 rule = Rule(
     code="PG301",

@@ -21,10 +21,10 @@ of the operators in the wheels of torch 2.13 and 2.15.
 
 from __future__ import annotations
 
-from torchmigrate.rule import Kind, Rule, Safety
+from torchmigrate.api import Kind, Rule, Safety
 
-from .collectives import OPERATORS
-from .handing_over import finding
+from ._names.collectives import OPERATORS
+from ._names.handing_over import finding
 
 rule = Rule(
     code="PG302",

@@ -23,17 +23,15 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.calls import argument
-from torchmigrate.findings import Finding, Fix
-from torchmigrate.rule import Kind, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.rewrite.calls import argument
 
-from .collectives import RESOLVE
-from .group_names import GroupName, handed_over
-from .handing_over import is_stable
+from ._names.collectives import RESOLVE
+from ._names.group_names import GroupName, handed_over
+from ._names.handing_over import is_stable
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="PG303",

@@ -20,10 +20,10 @@ Source: torch/distributed/_symmetric_memory/__init__.py (`rendezvous`) in the wh
 
 from __future__ import annotations
 
-from torchmigrate.rule import Kind, Rule, Safety
+from torchmigrate.api import Kind, Rule, Safety
 
-from .collectives import RENDEZVOUS
-from .handing_over import finding
+from ._names.collectives import RENDEZVOUS
+from ._names.handing_over import finding
 
 rule = Rule(
     code="PG307",

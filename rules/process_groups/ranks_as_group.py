@@ -24,15 +24,13 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding
-from torchmigrate.names import leaf
-from torchmigrate.rule import Kind, Rule
+from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.resolve import leaf
 
-from .collectives import FUNCTIONAL, group_argument
+from ._names.collectives import FUNCTIONAL, group_argument
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="PG305",

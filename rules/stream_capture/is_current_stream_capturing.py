@@ -28,15 +28,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding, Fix
-from torchmigrate.imports import Spelling
-from torchmigrate.rule import Kind, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.rewrite.changes import Part, replace
 
-from .availability import is_certain
+from ._devices.availability import is_certain
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="SC201",
@@ -66,6 +64,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         yield ctx.finding(use, _OTHER.get(use.kind))
 
 
+_DEVICE = re.compile("cuda|xpu|mtia")
 _OTHER = {
     Kind.STRING: "this string patches `{symbol}`; code that asks `Stream.is_capturing` does not see it",
     Kind.ASSIGNMENT: "`{symbol}` is replaced here; code that asks `Stream.is_capturing` does not see it",
@@ -73,37 +72,30 @@ _OTHER = {
 }
 
 
-def _fix(use: Use, ctx: Context) -> Fix | str:
+def _fix(use: Use, ctx: Context) -> Fix:
     if ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
-        return "the project patches the old name, and a patch of it would no longer reach this code"
-    device = _device(use, ctx)
-    if device is None:
-        return "the device module cannot be named here without clobbering a name"
-    query = f"{device.text}.current_stream().is_capturing()"
+        raise NoFix("the project patches the old name, and a patch of it would no longer reach this code")
+    name, device = _device(use, ctx)
+    query = "{device}.current_stream().is_capturing()"
     certain = is_certain(use, ctx)
     if not certain:
-        initialized = "is_initialized" if device.text.endswith(("cuda", "xpu", "mtia")) else "is_available"
-        query = f"{device.text}.{initialized}() and {query}"
+        initialized = "is_initialized" if name.endswith(("cuda", "xpu", "mtia")) else "is_available"
+        query = f"{{device}}.{initialized}() and {query}"
     if use.kind is Kind.REFERENCE:
         query = f"lambda: {query}"
-    if query.count(" ") and not _stands_alone(use):
-        query = f"({query})"
     safety = Safety.SAFE if certain and use.kind is Kind.CALL else Safety.UNSAFE
-    edits = (ctx.replace(use.call or use.node, query), *device.edits)
-    return Fix(edits, safety, f"Replace with `{query}`")
+    asked = use.call or use.node
+    assert isinstance(asked, ast.expr)
+    title = f"Replace with `{query.replace('{device}', name)}`"
+    return Fix((replace(asked, query, device=device),), safety, title)
 
 
-def _stands_alone(use: Use) -> bool:
-    """Whether an `and` or a `lambda` may stand in the use's place without parentheses."""
-    parent = use.parents[-2] if use.call else use.parents[-1]
-    return isinstance(parent, (ast.If, ast.While, ast.Return, ast.Assign, ast.Expr, ast.Call, ast.keyword))
-
-
-def _device(use: Use, ctx: Context) -> Spelling | None:
+def _device(use: Use, ctx: Context) -> tuple[str, Part]:
     """How the device's module is written here."""
     if use.symbol.startswith("torch.get_device_module"):
-        return Spelling(ctx.text(use.node.value)) if isinstance(use.node, ast.Attribute) else None
-    if ctx.options.device_agnostic:
-        return ctx.imports.spell("torch.accelerator", use)
-    device = re.search(r"cuda|xpu|mtia", use.symbol)
-    return ctx.imports.spell(f"torch.{device[0]}", use) if device else None
+        if not isinstance(use.node, ast.Attribute):
+            raise NoFix("the device module has no name here")
+        return ctx.text(use.node.value), use.node.value
+    module = "accelerator" if ctx.options.device_agnostic else _DEVICE.search(use.symbol)[0]  # type: ignore[index]
+    symbol = ctx.symbol(f"torch.{module}", use)
+    return symbol.text, symbol

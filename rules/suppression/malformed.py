@@ -10,6 +10,6 @@ Why: it silences nothing, though its author meant it to. The forms are:
 A code is that of a rule, or how such codes begin, in capitals, without brackets.
 """
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(code="XX002")

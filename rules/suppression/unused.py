@@ -6,6 +6,6 @@ unused for codes that were looked for in this run.
 Fix safety: safe; it removes the comment, or those of its codes that silence nothing. The code does not change.
 """
 
-from torchmigrate.rule import Rule, Safety
+from torchmigrate.api import Rule, Safety
 
 rule = Rule(code="XX001", safety=Safety.SAFE)

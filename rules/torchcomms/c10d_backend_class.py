@@ -29,14 +29,12 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Kind, Rule, Severity
+from torchmigrate.api import Finding, Kind, Rule, Severity
 
-from .groups import c10d
+from ._groups.groups import c10d
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC407",

@@ -26,15 +26,13 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding, Fix
-from torchmigrate.rule import Kind, Rule, Safety
-from torchmigrate.versions import Version, render
+from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.model.versions import Version, render
 
-from .groups import c10d
+from ._groups.groups import c10d
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 _RENAMED = {
     "_all_gather_base": "all_gather_into_tensor",

@@ -36,18 +36,17 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.names import leaf, string
-from torchmigrate.rule import Kind, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.model.findings import Edit
+from torchmigrate.semantics.resolve import leaf, string
 
-from . import groups
-from .group_made_by_some_ranks import is_split, reached_by_some
-from .groups import GLOO_GROUP, INIT, NEW_GROUP, UNDEFINED, argument, backends, is_nccl
-from .requests import POSTING, Requests
+from ._groups import groups
+from ._groups.groups import GLOO_GROUP, INIT, NEW_GROUP, UNDEFINED, argument, backends, is_nccl
+from ._groups.splits import is_split, reached_by_some
+from ._simulator.requests import POSTING, Requests
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 CONDITIONAL_GROUP = "new_group: by some ranks"
 SINGLE_OPERATIONS = "isend, irecv: in flight together"

@@ -31,16 +31,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Kind, Rule, Safety
+from torchmigrate.api import Finding, Kind, Rule, Safety
 
-from . import batch, groups
-from .groups import INIT, NEW_GROUP
-from .requests import POSTING, Trouble, trap_at
+from ._batching import batch
+from ._groups import groups
+from ._groups.groups import INIT, NEW_GROUP
+from ._simulator.requests import POSTING, Trouble, trap_at
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC405",

@@ -25,14 +25,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Kind, Rule
+from torchmigrate.api import Finding, Kind, Rule
 
-from .groups import INIT, NEW_GROUP, UNDEFINED, argument, backends, by_device
+from ._groups.groups import INIT, NEW_GROUP, UNDEFINED, argument, backends, by_device
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 rule = Rule(code="TC403", symbols=(*INIT, *NEW_GROUP), default=False, kinds=frozenset({Kind.CALL}))
 

@@ -27,16 +27,14 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.calls import argument
-from torchmigrate.findings import Finding, Fix
-from torchmigrate.names import leaf
-from torchmigrate.rule import Rule, Safety
+from torchmigrate.api import Finding, Fix, Rule, Safety
+from torchmigrate.rewrite.calls import argument
+from torchmigrate.semantics.resolve import leaf
 
-from .inert import ASKS, needed_by, waits_for
+from ._authoring.inert import ASKS, needed_by, waits_for
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS154",

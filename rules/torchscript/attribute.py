@@ -26,13 +26,12 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.calls import argument
-from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.rule import Rule, Safety
+from torchmigrate.api import Finding, Fix, Rule, Safety
+from torchmigrate.model.findings import Edit
+from torchmigrate.rewrite.calls import argument
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS156",

@@ -17,7 +17,7 @@ Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: t
 
 from __future__ import annotations
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(
     code="TS106",

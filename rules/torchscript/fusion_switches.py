@@ -26,16 +26,15 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate import decorators
-from torchmigrate.blocks import Blocks
-from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.rule import Kind, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.model.findings import Edit
+from torchmigrate.rewrite import decorators
+from torchmigrate.rewrite.blocks import Blocks
 
-from .authoring import ASKS, runs_torchscript
+from ._authoring.authoring import ASKS, runs_torchscript
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 _PUBLIC = (
     *("set_fusion_strategy", "_set_fusion_strategy", "fuser", "strict_fusion", "optimized_execution"),

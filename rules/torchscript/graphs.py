@@ -19,7 +19,7 @@ torch 2.10 wheel: torch/jit/_trace.py.
 
 from __future__ import annotations
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 _MAKERS = ("script", "trace", "trace_module", "freeze", "load")
 _VIEWS = ("graph", "inlined_graph", "code", "code_with_constants", "graph_for", "original_name")

@@ -21,15 +21,14 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate import decorators
-from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.rule import Rule, Safety, Severity
+from torchmigrate.api import Finding, Fix, Rule, Safety, Severity
+from torchmigrate.model.findings import Edit
+from torchmigrate.rewrite import decorators
 
-from . import inert
+from ._authoring import inert
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 _NAMES = ("ignore", "unused", "export", "_drop", "_IgnoreContextManager")
 

@@ -21,12 +21,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Rule
+from torchmigrate.api import Finding, Rule
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 _MODULES = (
     *("_script", "_trace", "_serialization", "_freeze", "_recursive", "_state", "_builtins", "_check"),

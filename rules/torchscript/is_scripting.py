@@ -23,15 +23,14 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from torchmigrate.conditions import Condition, NotDecided
-from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.rule import Kind, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.model.findings import Edit
+from torchmigrate.rewrite.conditions import Condition, NotDecided
 
-from . import inert
+from ._authoring import inert
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS152",

@@ -16,7 +16,7 @@ torch 2.10 wheel: torch/jit/_trace.py.
 
 from __future__ import annotations
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(
     code="TS153",

@@ -15,7 +15,7 @@ torch/jit/_script.py.
 
 from __future__ import annotations
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(
     code="TS143",

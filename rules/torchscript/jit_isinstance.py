@@ -24,15 +24,13 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding, Fix
-from torchmigrate.names import leaf
-from torchmigrate.rule import Rule, Safety
+from torchmigrate.api import Finding, Fix, Rule, Safety
+from torchmigrate.semantics.resolve import leaf
 
-from . import inert
+from ._authoring import inert
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS142",

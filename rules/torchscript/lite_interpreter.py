@@ -22,7 +22,7 @@ https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit
 
 from __future__ import annotations
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(
     code="TS171",

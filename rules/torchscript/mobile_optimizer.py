@@ -23,7 +23,7 @@ torch/utils/mobile_optimizer.py.
 
 from __future__ import annotations
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(
     code="TS172",

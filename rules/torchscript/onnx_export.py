@@ -29,13 +29,11 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.calls import argument
-from torchmigrate.findings import Finding, Fix
-from torchmigrate.rule import Kind, Rule, Safety, Severity
+from torchmigrate.api import Finding, Fix, Kind, Rule, Safety, Severity
+from torchmigrate.rewrite.calls import argument
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 _LEGACY = (
     "torch.onnx.utils.export",

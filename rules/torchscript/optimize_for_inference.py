@@ -18,14 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Rule, Safety
+from torchmigrate.api import Finding, Rule, Safety
 
-from .exporting import ASKS, fix_of
+from ._export.exporting import ASKS, fix_of
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS122",

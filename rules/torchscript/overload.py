@@ -34,15 +34,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding, Fix
-from torchmigrate.rule import Kind, Rule, Safety
-from torchmigrate.scopes import Place
+from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.semantics.scopes import Place
 
-from . import inert
+from ._authoring import inert
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 _PUBLISHED = ("_overload", "_overload_method")
 _TABLES = ("_get_fn_overloads", "_get_overloaded_methods", "_overloaded_fns", "_overloaded_methods")

@@ -14,7 +14,7 @@ Source: torch 2.3 wheel: torch/jit/quantized.py.
 
 from __future__ import annotations
 
-from torchmigrate.rule import Rule
+from torchmigrate.api import Rule
 
 rule = Rule(
     code="TS191",

@@ -45,18 +45,19 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate import calls, decorators
-from torchmigrate.blocks import Blocks
-from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.rule import Kind, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.model.findings import Edit
+from torchmigrate.rewrite import calls, decorators
+from torchmigrate.rewrite.blocks import Blocks
 
-from . import authoring, controlflow, exporting, fallbacks
-from .authoring import is_traced, traces
-from .values import binding_of, kind_of
+from ._authoring import authoring
+from ._authoring.authoring import is_traced, traces
+from ._export import exporting
+from ._export.values import binding_of, kind_of
+from ._script import controlflow, fallbacks
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS101",

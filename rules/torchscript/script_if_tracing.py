@@ -25,15 +25,13 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate import decorators
-from torchmigrate.findings import Finding, Fix
-from torchmigrate.rule import Kind, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.rewrite import decorators
 
-from . import inert
+from ._authoring import inert
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 _EXPORT = "torch.onnx.export"
 

@@ -19,15 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding
-from torchmigrate.rule import Kind, Rule, Safety
+from torchmigrate.api import Finding, Kind, Rule, Safety
 
-from .authoring import METHODS
-from .script_classes import ASKS, fix_of
+from ._authoring.authoring import METHODS
+from ._authoring.script_classes import ASKS, fix_of
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Context
-    from torchmigrate.uses import Use
+    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS107",

@@ -21,7 +21,7 @@ torch/jit/_trace.py.
 
 from __future__ import annotations
 
-from torchmigrate.rule import Kind, Rule
+from torchmigrate.api import Kind, Rule
 
 _NAMES = ("ScriptModule", "ScriptFunction", "RecursiveScriptModule", "RecursiveScriptClass")
 _TRACED = ("TracedModule", "TopLevelTracedModule")

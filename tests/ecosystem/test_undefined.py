@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.support import settings_of
-from torchmigrate import runner
-from torchmigrate.files import Input
-from torchmigrate.registry import rules
-from torchmigrate.rule import Safety
+from torchmigrate.engine.registry import rules
+from torchmigrate.model.vocabulary import Safety
+from torchmigrate.project.files import Input
+from torchmigrate.run import runner
 
 from .packages import Package, fetch, pinned, sources
 from .undefined import newly_undefined, undefined

@@ -18,6 +18,8 @@ from typing import Any, NoReturn
 
 import pytest
 
+from torchmigrate.cli import commands
+
 if sys.platform == "win32":
     pytest.skip("these faults are those of a POSIX system", allow_module_level=True)
 
@@ -121,7 +123,6 @@ def run(*arguments: str, folder: Path, before: Callable[[], object] = lambda: No
 
 def become(arguments: tuple[str, ...]) -> NoReturn:
     """Goes on as the program with the streams 0, 1 and 2, and ends this process with its status."""
-    from torchmigrate import cli
 
     sys.argv = ["torchmigrate", *arguments]
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
@@ -133,7 +134,7 @@ def become(arguments: tuple[str, ...]) -> NoReturn:
     )
     status: object = 99
     try:
-        cli.main()
+        commands.main()
     except SystemExit as end:
         status = end.code
     sys.stdout.flush()

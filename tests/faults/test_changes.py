@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support import CHECK, FIX, NEW, OLD, Program, contents, many, plant, run
-from torchmigrate import files, runner, write
+from torchmigrate.project import files
+from torchmigrate.run import runner, write
 
 JSON = ("--output-format", "json", ".")
 

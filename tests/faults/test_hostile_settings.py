@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support import NEW, OLD, contents, plant, run
-from torchmigrate import config
-from torchmigrate.settings import fields, key
+from torchmigrate.settings import config
+from torchmigrate.settings.settings import fields, key
+from torchmigrate.text.toml import toml_loads
 
 DEEP = 100_000
 WRONG = [
@@ -81,7 +82,7 @@ def test_wrong_types(key: str) -> None:
 def refusal(text: str) -> str:
     """What is said of a table of settings; "" if they can be used."""
     try:
-        config.parse(config.toml_loads(text), "here")
+        config.parse(toml_loads(text), "here")
     except config.ConfigError as error:
         return str(error)
     return ""

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from tests.faults.support import FIX, contents, many, plant, run
-from torchmigrate import cli, runner
-from torchmigrate.files import Input
+from torchmigrate.cli import commands
+from torchmigrate.project.files import Input
+from torchmigrate.run import runner
 
 FILES = many(40)
 
@@ -50,13 +51,13 @@ class Interrupter:
                     if number == at:
                         os.killpg(main, signal.SIGINT)
 
-            begin = cli.Run.__init__
+            begin = commands.Run.__init__
 
-            def begun(self: cli.Run, **given: Any) -> None:
+            def begun(self: commands.Run, **given: Any) -> None:
                 sys.addaudithook(count)
                 begin(self, **given)
 
-            cli.Run.__init__ = begun  # type: ignore[assignment, method-assign]
+            commands.Run.__init__ = begun  # type: ignore[assignment, method-assign]
 
         return start
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.support import FIX, NEW, OLD, Program, contents, many, plant, run
-from torchmigrate import runner, write
+from torchmigrate.run import runner, write
 
 FILES = 500
 KILLS = 200

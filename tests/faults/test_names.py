@@ -15,7 +15,7 @@ import pytest
 
 from tests.faults.support import CHECK, FIX, NEW, OLD, contents, plant, run
 from torchmigrate import reporters
-from torchmigrate.terminal import escape
+from torchmigrate.console.terminal import escape
 
 NAMES = [
     b"line\nend\r.py",
@@ -76,7 +76,7 @@ def test_a_name_is_no_workflow_command(tmp_path: Path, style: str) -> None:
 
 
 def test_the_json_report_has_the_exact_names(tree: Path) -> None:
-    schema = json.loads((Path(reporters.__file__).parent.parent / "data" / "report.schema.json").read_text())
+    schema = json.loads((Path(reporters.__file__).parent / "report.schema.json").read_text())
     document = json.loads(check(tree, "json"))
     jsonschema.validate(document, schema)
     assert paths_of(document["findings"]) == set(NAMES)

@@ -12,8 +12,8 @@ import pytest
 
 from tests.faults.support import CHECK, FIX, NEW, OLD, plant, run
 from tests.support import check_text
-from torchmigrate import runner
-from torchmigrate.names import Names, Resolved
+from torchmigrate.run import runner
+from torchmigrate.semantics.resolve import Names, Resolved
 
 DEPTH = 5_000
 USE = "torch.jit.annotate(int, 1)"

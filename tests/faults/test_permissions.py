@@ -82,7 +82,7 @@ def test_a_leftover_of_somebody_else_is_in_the_way(tmp_path: Path) -> None:
     plant(tmp_path, {"a.py": OLD})
 
     def leave() -> None:
-        from torchmigrate import write
+        from torchmigrate.run import write
 
         create = write._created
 

@@ -51,7 +51,7 @@ def test_a_file_that_becomes_a_pipe_does_not_block(tmp_path: Path) -> None:
     plant(tmp_path, {"a.py": OLD, "z.py": OLD})
 
     def replaced() -> None:
-        from torchmigrate import files
+        from torchmigrate.project import files
 
         found = files.find
 
@@ -72,7 +72,7 @@ def test_a_pipe_in_the_place_of_the_temporary_file_does_not_block(tmp_path: Path
     plant(tmp_path, {"z.py": OLD})
 
     def leave() -> None:
-        from torchmigrate import write
+        from torchmigrate.run import write
 
         create = write._created
 
@@ -91,7 +91,7 @@ def test_a_link_in_the_place_of_the_temporary_file_is_not_written_through(tmp_pa
     plant(tmp_path, {"tree/z.py": OLD, "precious.txt": b"precious"})
 
     def leave() -> None:
-        from torchmigrate import write
+        from torchmigrate.run import write
 
         create = write._created
 

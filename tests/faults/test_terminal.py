@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support import OLD, Program, plant
-from torchmigrate import runner, terminal
+from torchmigrate.console import terminal
+from torchmigrate.run import runner
 
 EVIL = "\x1b]0;t\x07\x1b[2J\r\x08\x9b31m\u202e\u2066\u061c\u200f\ufeff\x7f\U000e0041"
 NAME = f"e{EVIL}\udcff\n.py".replace("/", "")

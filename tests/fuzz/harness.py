@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import pytest
 
 from tests.support import settings_of
-from torchmigrate import engine, runner
-from torchmigrate.files import Input
-from torchmigrate.findings import Edit, FileError, Finding
-from torchmigrate.garbage import Paused
-from torchmigrate.gate import Gate
-from torchmigrate.source import Source
-from torchmigrate.watch import Watch
+from torchmigrate.engine import engine
+from torchmigrate.gates.gate import Gate
+from torchmigrate.gates.watch import Watch
+from torchmigrate.model.findings import Edit, FileError, Finding
+from torchmigrate.project.files import Input
+from torchmigrate.run import runner
+from torchmigrate.run.garbage import Paused
+from torchmigrate.text.source import Source
 
 UNSAFE = ("--unsafe", "--min-version", "2.12")
 FLAGS = (

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from tests.fuzz import harness, oracle
 from tests.fuzz.harness import UNSAFE, Outcome, Step
 from tests.fuzz.oracle import Violation
-from torchmigrate.findings import Finding
+from torchmigrate.model.findings import Finding
 
 Read = Callable[[bytes], str]
 """The program in a file: its code as text."""
@@ -86,7 +86,7 @@ def _compile(text: str) -> None:
 
 def _removes_an_import(step: Step, edit: object) -> None:
     """Besides fixes, only whole imports, or names of them, may go."""
-    from torchmigrate.findings import Edit
+    from torchmigrate.model.findings import Edit
 
     assert isinstance(edit, Edit)
     gone = step.before[edit.start : edit.end].decode().strip()

@@ -10,11 +10,14 @@ import pytest
 from tests.fuzz import harness, oracle
 from tests.fuzz.invariants import hold
 from tests.fuzz.oracle import Violation
-from torchmigrate import registry, runner, verify
-from torchmigrate.context import Context
-from torchmigrate.findings import Edit, Finding, Fix
-from torchmigrate.rule import Kind, Rule, Safety
-from torchmigrate.uses import Use
+from torchmigrate.engine import registry
+from torchmigrate.engine.context import Context
+from torchmigrate.model.findings import Edit, Finding, Fix
+from torchmigrate.model.rule import Rule
+from torchmigrate.model.vocabulary import Kind, Safety
+from torchmigrate.proof import verify
+from torchmigrate.run import runner
+from torchmigrate.semantics.uses import Use
 
 BEFORE = """\
 import torch
@@ -81,7 +84,7 @@ def test_a_fix_that_is_never_done_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
 
 def tampered(monkeypatch: pytest.MonkeyPatch, tamper: Callable[[bytes], bytes]) -> None:
     """Makes the tool change files in a way that no edit tells of."""
-    from torchmigrate.source import Source
+    from torchmigrate.text.source import Source
 
     replaced = Source.replaced
     monkeypatch.setattr(Source, "replaced", lambda self, edits: tamper(replaced(self, edits)))

@@ -26,9 +26,7 @@ def test_reading_and_writing_gives_the_same(file: Any) -> None:
 
 
 def test_the_published_schema_is_the_formats() -> None:
-    published = json.loads(
-        (resources.files("torchmigrate") / "data" / "facts.schema.json").read_text("utf-8")
-    )
+    published = json.loads((resources.files("torchmigrate.probe") / "facts.schema.json").read_text("utf-8"))
     assert published == schema()
     jsonschema.Draft202012Validator.check_schema(published)
 

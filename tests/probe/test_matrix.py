@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from torchmigrate.probe import matrix
 from torchmigrate.probe.facts import Driver, Facts, Gpu, Platform, Python
 from torchmigrate.probe.fit import fit
+from torchmigrate.tables import matrix
 
 OLD = "5.0 5.2 6.0 6.1 7.0 7.5 8.0 8.6 8.9 9.0"
 """CUDA 12.6: 50 60 70 75 80 86 90."""
@@ -162,7 +162,7 @@ def test_a_release_has_one_default_build_for_each_platform() -> None:
 
 
 def test_the_tables_end_where_the_known_versions_end() -> None:
-    from torchmigrate import versions
+    from torchmigrate.model import versions
 
     assert matrix.versions()[-1] == versions.render(versions.NEWEST)
 

@@ -51,7 +51,7 @@ def test_the_fifteen_public_situations_and_fifteen_more_are_recorded() -> None:
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_every_situation_can_be_judged_for_every_release(name: str) -> None:
-    from torchmigrate.probe import matrix
+    from torchmigrate.tables import matrix
 
     facts = facts_format.from_json(load(name)[0])
     for version in matrix.versions():
@@ -69,7 +69,7 @@ def test_every_situation_can_be_judged_for_every_release(name: str) -> None:
 def test_every_code_that_is_said_has_a_page_and_every_page_a_code() -> None:
     import re
 
-    from torchmigrate import registry
+    from torchmigrate.engine import registry
 
     source = Path(facts_format.__file__).parent
     said = {
@@ -87,7 +87,7 @@ def test_every_code_that_is_said_has_a_page_and_every_page_a_code() -> None:
 
 
 def test_codes_in_the_fixtures_cover_every_code_but_those_of_smoke_and_fleets() -> None:
-    from torchmigrate import registry
+    from torchmigrate.engine import registry
 
     recorded = {finding["code"] for name in SITUATIONS for finding in load(name)[1]["findings"]}
     pages = {code for code in registry.rules() if code.startswith("RT")}

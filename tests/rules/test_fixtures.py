@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import Checked, fixed, settings_of
-from torchmigrate.documents.kinds import kind_of
+from torchmigrate.gates.kinds import kind_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SUFFIXES = (".py", ".pyi", ".ipynb")
@@ -122,7 +122,7 @@ def test_fixture(case: Path, accept: bool) -> None:
 
 
 def test_every_rule_with_symbols_has_fixtures() -> None:
-    from torchmigrate.registry import rules
+    from torchmigrate.engine.registry import rules
 
     missing = []
     for rule in rules().values():

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from torchmigrate.registry import rules
-from torchmigrate.watch import Watch
+from torchmigrate.engine.registry import rules
+from torchmigrate.gates.watch import Watch
 
 SCRIPT = [rule for rule in rules().values() if rule.code.startswith("TS")]
 WATCH = Watch(symbol for rule in SCRIPT for symbol in rule.symbols)

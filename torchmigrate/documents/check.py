@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents import kinds
-from torchmigrate.findings import Finding
-from torchmigrate.project import Mention, Project
-from torchmigrate.rule import Kind, Rule
+from torchmigrate.gates import kinds
+from torchmigrate.model.findings import Finding
+from torchmigrate.model.rule import Rule
+from torchmigrate.model.vocabulary import Kind
+from torchmigrate.project.mentions import Mention
+from torchmigrate.project.project import Project
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Options
     from torchmigrate.documents.references import Reference
-    from torchmigrate.source import Source
+    from torchmigrate.model.options import Options
+    from torchmigrate.text.source import Source
 
 REQUIRES = "requirement:"
 """What a mention of a package in a project file begins with, in the place of a symbol's name."""
@@ -66,7 +68,7 @@ def references_of(source: Source) -> list[Reference]:
 
 
 def _mentions(source: Source, references: list[Reference]) -> Iterator[Mention]:
-    from torchmigrate.documents.references import Sort
+    from torchmigrate.model.vocabulary import Sort
 
     for reference in references:
         if reference.sort is Sort.REQUIREMENT:

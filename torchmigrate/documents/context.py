@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.documents.references import Reference, Role
-from torchmigrate.findings import Finding, Fix, Span
-from torchmigrate.rule import Rule, Severity
+from torchmigrate.model.findings import Finding, Fix, NoFix, Span
+from torchmigrate.model.rule import Rule
+from torchmigrate.model.vocabulary import Severity
 
 if TYPE_CHECKING:
-    from torchmigrate.context import Options
-    from torchmigrate.project import Project
-    from torchmigrate.source import Source
+    from torchmigrate.model.options import Options
+    from torchmigrate.project.project import Project
+    from torchmigrate.text.source import Source
 
 
 @dataclass
@@ -39,14 +41,17 @@ class ReferenceContext:
         severity: Severity,
         *,
         span: Span | None = None,
-        fix: Fix | str | None = None,
+        fix: Callable[[], Fix | str] | Fix | str | None = None,
         hint: str | None = None,
     ) -> Finding:
-        """A finding of the current rule at a reference (or at ``span``); ``fix`` may be why there is none.
+        """A finding of the current rule at a reference (or at ``span``).
+
+        ``fix`` may be why there is none, or make one: it may also raise NoFix.
 
         In documentation nothing is worse than info.
         """
         span = span or reference.span
+        made = _made(fix) if callable(fix) else fix
         if reference.unit.role is Role.DOC:
             severity = Severity.INFO
         return Finding(
@@ -56,8 +61,15 @@ class ReferenceContext:
             path=self.source.path,
             span=span,
             location=self.source.location(span),
-            fix=fix if isinstance(fix, Fix) else None,
-            withheld=fix if isinstance(fix, str) else None,
+            fix=made if isinstance(made, Fix) else None,
+            withheld=made if isinstance(made, str) else None,
             hint=hint,
             source_lines=self.source.lines(span),
         )
+
+
+def _made(make: Callable[[], Fix | str]) -> Fix | str:
+    try:
+        return make()
+    except NoFix as none:
+        return none.reason

@@ -6,9 +6,9 @@ import re
 
 from torchmigrate.documents import shell
 from torchmigrate.documents.reader import Reader
-from torchmigrate.documents.references import Sort
-from torchmigrate.findings import Span
-from torchmigrate.source import SourceError
+from torchmigrate.model.findings import Span
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.text.source import SourceError
 
 _INSTRUCTION = re.compile(r"[ \t]*(?P<word>[A-Za-z]+)[ \t]+(?P<rest>\S.*)", re.DOTALL)
 _KNOWN = frozenset(

@@ -9,11 +9,11 @@ from functools import cached_property
 from os import PathLike, fspath
 
 from torchmigrate.documents import docker, ini, markdown, python, requirements, shell, toml, yaml
-from torchmigrate.documents.kinds import kind_of
 from torchmigrate.documents.reader import Reader
 from torchmigrate.documents.references import Reference, Role
-from torchmigrate.findings import Span
-from torchmigrate.source import Source, SourceError
+from torchmigrate.gates.kinds import kind_of
+from torchmigrate.model.findings import Span
+from torchmigrate.text.source import Source, SourceError
 
 
 class Document(Source):
@@ -38,7 +38,7 @@ class Document(Source):
 
     @property
     def kind(self) -> str:
-        """What kind of file it is; see `torchmigrate.documents.kinds`."""
+        """What kind of file it is; see `torchmigrate.gates.kinds`."""
         return kind_of(self.path) or ""
 
     @cached_property

@@ -7,10 +7,11 @@ import re
 
 from torchmigrate.documents import shell
 from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
-from torchmigrate.documents.references import Sort, Unit
+from torchmigrate.documents.references import Unit
 from torchmigrate.documents.values import lines, unquoted
-from torchmigrate.findings import Span
-from torchmigrate.source import SourceError
+from torchmigrate.model.findings import Span
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.text.source import SourceError
 
 _SECTION = re.compile(r"\[(?P<name>[^\]]+)\]")
 _KEY = re.compile(r"(?P<key>[^\s=:#;\[][^=:]*?)[ \t]*[=:][ \t]*(?P<value>.*)")

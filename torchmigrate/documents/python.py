@@ -6,10 +6,11 @@ import ast
 import re
 
 from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
-from torchmigrate.documents.references import Sort, Unit
+from torchmigrate.documents.references import Unit
 from torchmigrate.documents.values import Piece, Value
-from torchmigrate.findings import Span
-from torchmigrate.source import Source
+from torchmigrate.model.findings import Span
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.text.source import Source
 
 _OPENING = re.compile(r"(?i:[rbuf]{0,2})(?:\"\"\"|'''|\"|')")
 _WATCHED = re.compile(r"(?:torch\w*|triton|nvidia[\w-]+)(?![\w./-])", re.IGNORECASE)

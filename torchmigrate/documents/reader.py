@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from torchmigrate.documents.references import Reference, Role, Sort, Style, Unit, normalized
+from torchmigrate.documents.references import Reference, Role, Style, Unit, normalized
 from torchmigrate.documents.values import Value, expand, stripped, unquoted
-from torchmigrate.findings import Span
+from torchmigrate.model.findings import Span
+from torchmigrate.model.vocabulary import Sort
 
 _INSERTION = r"\$\{\{[^{}]*\}\}|\$\([^()]*(?:\([^()]*\)[^()]*)*\)|\$\{[^{}]*\}|\{\{[^{}]*\}\}|\{env:[^{}]*\}"
 _URL_CHARACTER = rf"(?:{_INSERTION}|\$\w+|<\w+>|[\w.~:/?#@!&*+=%-])"

@@ -7,26 +7,8 @@ import re
 from dataclasses import dataclass, field
 
 from torchmigrate.documents.values import Value
-from torchmigrate.findings import Span
-
-
-class Sort(enum.Enum):
-    """What a reference is about."""
-
-    REQUIREMENT = "requirement"
-    """A package, ``name``, with its specifier as the value; a package without one has an empty value."""
-    INDEX = "index"
-    """The URL of an index or a page of links, or uv's ``torch-backend``, that gives torch's builds."""
-    WHEEL = "wheel"
-    """The URL of one wheel of torch's."""
-    NAME = "name"
-    """The name that a file gives to an index, where it defines or uses it."""
-    IMAGE = "image"
-    """A container image; ``name`` is the repository and the value the tag."""
-    VARIABLE = "variable"
-    """A variable that means something to torch's tools, such as ``TORCH_CUDA_ARCH_LIST``."""
-    PYTHON = "python"
-    """The Python versions that the project supports."""
+from torchmigrate.model.findings import Span
+from torchmigrate.model.vocabulary import Sort
 
 
 class Role(enum.Enum):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
 from torchmigrate.documents.references import Style, Unit
 from torchmigrate.documents.values import unquoted
-from torchmigrate.findings import Span
+from torchmigrate.model.findings import Span
 
 _WORD = (
     r"(?:\$\{\{[^{}]*\}\}|\{\{[^{}]*\}\}|\$\((?:[^()\n]|\([^()\n]*\))*\)|\$\{[^{}\n]*\}"

@@ -135,7 +135,7 @@ _PLATFORMS = tuple(
         ("darwin", "Darwin", "arm64"),
     )
 )
-"""The platforms that torch has wheels for; `torchmigrate/data/wheels_read.json` says so."""
+"""The platforms that torch has wheels for; `torchmigrate/tables/data/wheels_read.json` says so."""
 
 
 def patches(release: str) -> list[str]:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Generator, Iterator
 from itertools import pairwise
 
-from torchmigrate.config import toml_loads
 from torchmigrate.documents import shell
 from torchmigrate.documents.reader import INDEX_URL, Reader
-from torchmigrate.documents.references import Role, Sort, Style, Unit
-from torchmigrate.findings import Span
-from torchmigrate.source import SourceError
+from torchmigrate.documents.references import Role, Style, Unit
+from torchmigrate.model.findings import Span
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.text.source import SourceError
+from torchmigrate.text.toml import toml_loads
 
 Path = tuple[str, ...]
 """The keys that lead to a value; positions in arrays are numbers as text."""

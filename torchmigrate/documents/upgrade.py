@@ -10,18 +10,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from torchmigrate import wheels
-from torchmigrate.context import Options
 from torchmigrate.documents.reader import INDEX_URL
-from torchmigrate.documents.references import Reference, Role, Sort, Style, Unit
+from torchmigrate.documents.references import Reference, Role, Style, Unit
 from torchmigrate.documents.requirements import logical_lines
 from torchmigrate.documents.specifiers import Clause, applies, clauses, lowest, patches
-from torchmigrate.findings import Edit, Fix, Span
-from torchmigrate.probe import matrix
-from torchmigrate.probe.matrix import Build
-from torchmigrate.rule import Safety
-from torchmigrate.source import Source
-from torchmigrate.versions import Version, render
+from torchmigrate.model.findings import Edit, Fix, Span
+from torchmigrate.model.options import Options
+from torchmigrate.model.versions import Version, render
+from torchmigrate.model.vocabulary import Safety, Sort
+from torchmigrate.tables import matrix, wheels
+from torchmigrate.tables.matrix import Build
+from torchmigrate.text.source import Source
 
 TORCH = ("torch", "pytorch")
 COMPANIONS = ("torchvision", "torchaudio")

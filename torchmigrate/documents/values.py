@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from torchmigrate.findings import Edit, Span
+from torchmigrate.model.findings import Edit, Span
 
 MAX_ALTERNATIVES = 12
 """Values of one text beyond this number are not looked at: a matrix of builds, not a decision."""

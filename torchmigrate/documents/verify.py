@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.references import Reference
-from torchmigrate.edits import VerifyError, apply, ordered
-from torchmigrate.findings import Edit
-from torchmigrate.shift import Shift
-from torchmigrate.source import SourceError
+from torchmigrate.model.findings import Edit
+from torchmigrate.proof.offsets import Shift
+from torchmigrate.text.edits import VerifyError, apply, ordered
+from torchmigrate.text.source import SourceError
 
 
 def verify(before: Document, after: Document, edits: Iterable[Edit]) -> None:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from torchmigrate.documents import shell
 from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
-from torchmigrate.documents.references import Role, Sort, Style, Unit
+from torchmigrate.documents.references import Role, Style, Unit
 from torchmigrate.documents.values import lines, unquoted
-from torchmigrate.findings import Span
-from torchmigrate.source import SourceError
+from torchmigrate.model.findings import Span
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.text.source import SourceError
 
 _CONDA = re.compile(r"^(?:dependencies|requirements):[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _CHANNELS = re.compile(r"^(?:channels|dependencies|package|build|prefix):", re.MULTILINE)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchmigrate.probe import matrix
 from torchmigrate.probe.facts import Facts
-from torchmigrate.probe.matrix import Build
+from torchmigrate.tables import matrix
+from torchmigrate.tables.matrix import Build
 
 COMPANIONS = ("torchvision", "torchaudio")
 JETSON_INDEX = "https://pypi.jetson-ai-lab.io"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmigrate.findings import Finding
-from torchmigrate.probe import commands, matrix
+from torchmigrate.model.findings import Finding
+from torchmigrate.probe import commands
 from torchmigrate.probe.facts import Facts
 from torchmigrate.probe.saying import driver_text, error, info, names, warning
+from torchmigrate.tables import matrix
 
 NO_DEVICE, NOT_READY, DRIVER_MISMATCH, COMPAT_UNSUPPORTED = 100, 802, 803, 804
 """Results of ``cuInit``: <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html>."""

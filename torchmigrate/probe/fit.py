@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torchmigrate.probe import matrix
 from torchmigrate.probe.facts import Facts, Gpu
-from torchmigrate.probe.matrix import Build
+from torchmigrate.tables import matrix
+from torchmigrate.tables.matrix import Build, rank
 
 PLATFORMS = {
     ("Linux", "x86_64"): "linux_x86_64",
@@ -124,12 +124,6 @@ def best(torch: str, facts: Facts, gpus: Sequence[Gpu], cuda_major: str | None =
         return max(either, key=lambda b: ((b.variant == "cpu") == cpu, rank(b)), default=None)
     fitting = [b for b in builds if all(fit(gpu, b, facts).runs for gpu in gpus)]
     return max(fitting, key=rank, default=None)
-
-
-def rank(build: Build) -> tuple[int, bool, tuple[int, ...]]:
-    """What is recommended before what: how well it is known, the release's default variant, the newest CUDA."""
-    evidence = ("named", "documented", "wheel").index(build.evidence)
-    return evidence, build.variant == matrix.default_variant(build.torch), matrix.number(build.cuda or "0")
 
 
 def next_torch(facts: Facts, gpus: Sequence[Gpu], above: str) -> Build | None:

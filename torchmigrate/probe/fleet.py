@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding
-from torchmigrate.probe import matrix, saying
+from torchmigrate.console.terminal import escape
+from torchmigrate.model.findings import Finding
+from torchmigrate.model.vocabulary import Severity
+from torchmigrate.probe import saying
 from torchmigrate.probe.facts import Facts, FactsError, from_json
-from torchmigrate.probe.fit import candidates, fit, rank
-from torchmigrate.probe.matrix import Build
+from torchmigrate.probe.fit import candidates, fit
 from torchmigrate.probe.verdict import Verdict, judge
-from torchmigrate.rule import Severity
-from torchmigrate.terminal import escape
+from torchmigrate.tables import matrix
+from torchmigrate.tables.matrix import Build, rank
 
 if TYPE_CHECKING:
     from rich.table import Table

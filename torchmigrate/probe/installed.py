@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from torchmigrate.findings import Finding
-from torchmigrate.probe import commands, matrix
+from torchmigrate.model.findings import Finding
+from torchmigrate.probe import commands
 from torchmigrate.probe.facts import Extension, Facts, Torch
 from torchmigrate.probe.fit import best, platform_of
 from torchmigrate.probe.saying import error, info, warning
+from torchmigrate.tables import matrix
 
 ENDED = {
     "torchtext": "its development has ended, and its last release was built for torch 2.3",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmigrate.findings import Finding
-from torchmigrate.probe import commands, matrix
+from torchmigrate.model.findings import Finding
+from torchmigrate.probe import commands
 from torchmigrate.probe.driver import COMPAT_UNSUPPORTED
 from torchmigrate.probe.facts import Facts, Gpu, Torch
 from torchmigrate.probe.fit import best, driver_runs, fit_code, newest_torch, next_torch
 from torchmigrate.probe.saying import driver_text, error, info, names, warning
+from torchmigrate.tables import matrix
 
 ADVICE = {"2.11": ("12.8", "7.0"), "2.15": ("12.6", "7.2")}
 """Torch minor version → a CUDA version that its own warning still names though no such build has the code, and the

@@ -6,13 +6,13 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchmigrate.findings import Finding
+from torchmigrate.console.terminal import escape
+from torchmigrate.model.findings import Finding
 from torchmigrate.probe.facts import Facts, Gpu
 from torchmigrate.probe.saying import name
 from torchmigrate.probe.smoke import Stage
 from torchmigrate.probe.verdict import Row, Verdict
 from torchmigrate.reporters.concise import COLORS
-from torchmigrate.terminal import escape
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

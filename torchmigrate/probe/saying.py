@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchmigrate.findings import Finding
+from torchmigrate.model.findings import Finding
+from torchmigrate.model.vocabulary import Severity
 from torchmigrate.probe.facts import Facts, Gpu
-from torchmigrate.rule import Severity
 
 
 def error(code: str, message: str, hint: str | None = None) -> Finding:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from torchmigrate.findings import Finding
+from torchmigrate.model.findings import Finding
 from torchmigrate.probe import ask
 from torchmigrate.probe.facts import Facts
 from torchmigrate.probe.saying import error

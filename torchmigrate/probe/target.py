@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmigrate.findings import Finding
-from torchmigrate.probe import commands, matrix
+from torchmigrate.model.findings import Finding
+from torchmigrate.probe import commands
 from torchmigrate.probe.facts import Facts, Gpu
 from torchmigrate.probe.fit import (
     Fit,
@@ -18,8 +18,9 @@ from torchmigrate.probe.fit import (
     platform_of,
     python_fits,
 )
-from torchmigrate.probe.matrix import Build
 from torchmigrate.probe.saying import driver_text, error, info, names, warning
+from torchmigrate.tables import matrix
+from torchmigrate.tables.matrix import Build
 
 
 def best_build(version: str, facts: Facts) -> Build | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchmigrate.findings import Finding
-from torchmigrate.probe import driver, installed, matrix, on_gpus, target
+from torchmigrate.model.findings import Finding
+from torchmigrate.model.vocabulary import Severity
+from torchmigrate.probe import driver, installed, on_gpus, target
 from torchmigrate.probe.commands import Install, install
 from torchmigrate.probe.facts import Facts
 from torchmigrate.probe.fit import Fit, candidates, fit
-from torchmigrate.probe.matrix import Build
-from torchmigrate.rule import Severity
+from torchmigrate.tables import matrix
+from torchmigrate.tables.matrix import Build
 
 
 @dataclass(frozen=True, slots=True)

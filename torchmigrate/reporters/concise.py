@@ -8,10 +8,10 @@ from typing import IO
 
 import click
 
-from torchmigrate.findings import FileError, FileResult, Finding
-from torchmigrate.reporters import Report, count, place, position
-from torchmigrate.rule import Safety, Severity
-from torchmigrate.terminal import escape
+from torchmigrate.console.terminal import escape
+from torchmigrate.model.findings import FileError, FileResult, Finding
+from torchmigrate.model.vocabulary import Safety, Severity
+from torchmigrate.reporters.report import Report, count, place, position
 
 COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import IO
 
-from torchmigrate.findings import FileResult, Finding
-from torchmigrate.reporters import Report
+from torchmigrate.console.terminal import escape
+from torchmigrate.model.findings import FileResult, Finding
+from torchmigrate.model.vocabulary import Safety
 from torchmigrate.reporters.concise import COLORS, headline, paint, write_text
-from torchmigrate.rule import Safety
-from torchmigrate.terminal import escape
+from torchmigrate.reporters.report import Report
 
 MAX_LINES = 6
 """Longer spans are shown by their first lines only."""

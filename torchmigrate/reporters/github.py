@@ -9,10 +9,10 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import IO
 
-from torchmigrate.findings import FileResult, Finding
-from torchmigrate.reporters import Report
-from torchmigrate.rule import Severity
-from torchmigrate.terminal import escape
+from torchmigrate.console.terminal import escape
+from torchmigrate.model.findings import FileResult, Finding
+from torchmigrate.model.vocabulary import Severity
+from torchmigrate.reporters.report import Report
 
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 

@@ -1,15 +1,16 @@
-"""One JSON object, as `torchmigrate/data/report.schema.json` describes it; nothing is folded."""
+"""One JSON object, as `torchmigrate/reporters/report.schema.json` describes it; nothing is folded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import IO, Any
 
-from torchmigrate import __version__, versions
-from torchmigrate.findings import FileError, FileResult, Finding, Fix, Location
-from torchmigrate.reporters import Report, all_findings
+from torchmigrate import __version__
+from torchmigrate.model import versions
+from torchmigrate.model.findings import FileError, FileResult, Finding, Fix, Location
+from torchmigrate.model.vocabulary import Severity
+from torchmigrate.reporters.report import Report, all_findings
 from torchmigrate.reporters.streaming import dump
-from torchmigrate.rule import Severity
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:

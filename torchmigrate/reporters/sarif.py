@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from typing import IO, Any
 from urllib.parse import quote
 
-from torchmigrate import __version__, versions
-from torchmigrate.findings import FileError, FileResult, Finding, Fix, Location
-from torchmigrate.reporters import Report, all_findings
+from torchmigrate import __version__
+from torchmigrate.model import versions
+from torchmigrate.model.findings import FileError, FileResult, Finding, Fix, Location
+from torchmigrate.model.vocabulary import Severity
+from torchmigrate.reporters.report import Report, all_findings
 from torchmigrate.reporters.streaming import dump
-from torchmigrate.rule import Severity
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import IO
 
-from torchmigrate.findings import FileResult
-from torchmigrate.reporters import Report, all_findings
+from torchmigrate.model.findings import FileResult
+from torchmigrate.model.vocabulary import Severity
 from torchmigrate.reporters.concise import COLORS, error_line, paint, summary
-from torchmigrate.rule import Severity
+from torchmigrate.reporters.report import Report, all_findings
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:

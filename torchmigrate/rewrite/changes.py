@@ -15,7 +15,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from torchmigrate.findings import Change
+from torchmigrate.model.findings import Change
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
-from torchmigrate.suppress import without_directives
+from torchmigrate.text.directives import without_directives
 
 Line = cst.SimpleStatementLine | cst.BaseCompoundStatement
 

@@ -11,7 +11,7 @@ from itertools import takewhile
 
 import libcst as cst
 
-from torchmigrate.findings import Edit, Span
+from torchmigrate.model.findings import Edit, Span
 
 from .region import Region, spans_of
 

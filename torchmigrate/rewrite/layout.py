@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchmigrate.model.findings import Span
+
 from .region import Region, parents_of, spans_of
 
 _LEAST, _MOST = 88, 120
 _ROUNDS = 4
+_WORTHWHILE = 30
+"""Characters between the parentheses of a call from which on it is broken; fewer may stand behind it."""
 
 
 def broken(region: Region, module: cst.Module) -> cst.Module:
@@ -41,10 +45,17 @@ def _too_long(region: Region, module: cst.Module, limit: int) -> tuple[cst.Call,
         if not isinstance(node, cst.Call) or node in region.spans or not node.args:
             continue
         line = _line(text, span.start)
-        is_one_line = b"\n" not in text[span.start : span.end]
-        if is_one_line and len(line) > limit and not isinstance(node.args[0].value, cst.GeneratorExp):
+        if len(line) > limit and _may_break(text, node, span):
             return node, _indent(line).removeprefix(_indent(_line(text, statement)))
     return None
+
+
+def _may_break(text: bytes, call: cst.Call, span: Span) -> bool:
+    """Whether the call stands on one line, and its arguments on lines of their own would be worth it."""
+    code = text[span.start : span.end].decode()
+    behind = text[span.end : text.find(b"\n", span.end)].split(b"#")[0]
+    is_plain = "\n" not in code and not isinstance(call.args[0].value, cst.GeneratorExp)
+    return is_plain and len(code.partition("(")[2]) >= _WORTHWHILE and len(behind) < _WORTHWHILE
 
 
 def _line(text: bytes, offset: int) -> str:

@@ -6,7 +6,7 @@ import re
 
 import libcst as cst
 
-from torchmigrate.findings import NoFix
+from torchmigrate.model.findings import NoFix
 
 _SUFFIX = re.compile(r"\.\w+\Z")
 

@@ -15,8 +15,8 @@ from typing import TypeVar
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
-from torchmigrate.findings import NoFix, Span
-from torchmigrate.source import Source
+from torchmigrate.model.findings import NoFix, Span
+from torchmigrate.text.source import Source
 
 from .statements import Stand, Statements
 

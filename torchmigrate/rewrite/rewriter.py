@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from torchmigrate.findings import Change, Edit, NoFix, Span
-from torchmigrate.source import Source
+from torchmigrate.model.findings import Change, Edit, NoFix, Span
+from torchmigrate.text.source import Source
 
 from . import changes as say
 from .difference import edits
-from .imports import placed
+from .import_statements import placed
 from .layout import broken
 from .region import Region, Regions
 from .statements import Stand

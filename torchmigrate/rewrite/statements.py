@@ -8,8 +8,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchmigrate.findings import Span
-from torchmigrate.source import Source
+from torchmigrate.model.findings import Span
+from torchmigrate.text.source import Source
 
 _TO_COLON = re.compile(rb"(?:[^:#\r\n]|#[^\r\n]*|[\r\n])*?:")
 

@@ -9,11 +9,11 @@ from itertools import takewhile
 
 import libcst as cst
 
-from torchmigrate.findings import Change, NoFix
+from torchmigrate.model.findings import Change, NoFix
 
 from . import changes as say
 from .comments import Line, beside, lost, on_lines
-from .imports import rebound
+from .import_statements import rebound
 from .region import Region
 from .templates import statements
 

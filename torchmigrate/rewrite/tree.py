@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from torchmigrate.findings import Change
+from torchmigrate.model.findings import Change
 
 from . import changes as say
 from .arguments import added, dropped, named
 from .definitions import declared, undecorated
-from .imports import extended, without_names
+from .import_statements import extended, without_names
 from .literals import with_suffix
 from .operands import without_operands
 from .parentheses import fitted, parenthesized, role_of

@@ -1,0 +1,208 @@
+"""Where the name of a process group comes from, and how the group itself is written there.
+
+A ``group_name`` is a process group's only where it reaches something that takes one; that is where the rules look
+from, backwards to the object.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchmigrate.semantics.resolve import leaf, string
+
+from .._operators.operators import is_name
+from .collectives import C10D, GET_NAME
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Scope
+
+_MAKERS = frozenset(
+    f"{module}.{function}"
+    for module in C10D
+    for function in ("new_group", "split_group", "_get_default_group", "_resolve_process_group")
+)
+"""What returns a process group, and nothing but one on the ranks that go on to use it."""
+
+_GROUP_LIKE = re.compile(r"(?i)(?:\w*_)?(?:pgs?|(?:process_?)?groups?|world)\d*\Z")
+_RECEIVERS = frozenset({"self", "cls", "ctx"})
+
+
+@dataclass(frozen=True, slots=True)
+class GroupName:
+    """An expression that gives a group's name, and the group that it is the name of."""
+
+    node: ast.expr
+    """``pg.group_name``, ``_get_process_group_name(pg)``, ``mesh._dim_group_names[i]``."""
+    group: ast.expr
+    """``pg``; for a mesh the whole expression, since the group is spelled anew."""
+    spelled: str | None = None
+    """``mesh.get_group(i)``, where the group does not stand in the code."""
+    doubt: str | None = None
+    """Why ``group`` may not be the process group itself; None if it certainly is."""
+
+    def text(self, ctx: Context, parent: ast.AST, place: ast.AST | None = None) -> str:
+        """How the group is written below ``parent``, in the place of a node."""
+        return self.spelled or ctx.embedded(self.group, parent, place)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptName:
+    """A name whose group is out of sight."""
+
+    holder: str
+    """What keeps the name: "the parameter `group_name`"."""
+
+
+def name_of_group(node: ast.expr, scope: Scope, ctx: Context) -> GroupName | None:
+    """The group whose name an expression gives, where the expression itself shows it."""
+    if isinstance(node, ast.Attribute) and node.attr == "group_name":
+        if isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS:
+            return None
+        return GroupName(node, node.value, doubt=_doubt(node.value, scope, ctx))
+    if isinstance(node, ast.Call) and node.args:
+        group = node.args[0]
+        if _gets_name(node, scope, ctx):
+            return GroupName(node, group, doubt=_doubt(group, scope, ctx))
+    if isinstance(node, ast.Subscript) and leaf(node.value) == "_dim_group_names":
+        mesh, index = node.value, node.slice
+        if isinstance(mesh, ast.Attribute) and isinstance(index, (ast.Name, ast.Attribute, ast.Constant)):
+            spelled = f"{ctx.embedded(mesh.value, mesh)}.get_group({ctx.text(index)})"
+            return GroupName(node, node, spelled)
+    return None
+
+
+def _gets_name(call: ast.Call, scope: Scope, ctx: Context) -> bool:
+    """Whether a call returns the name of its only argument: torch's function, or one of the file that only does that."""
+    resolved = ctx.uses.names.resolve(call.func, scope)
+    if resolved is not None:
+        tags = [string(argument) for argument in call.args[1:]]
+        return resolved.certain and resolved.names[0] in GET_NAME and not call.keywords and tags in ([], [""])
+    owner = scope.find(call.func.id) if isinstance(call.func, ast.Name) else None
+    bindings = owner.bindings[leaf(call.func) or ""] if owner is not None else []
+    function = bindings[0].node if len(bindings) == 1 else None
+    if not isinstance(function, ast.FunctionDef) or len(call.args) != 1 or call.keywords:
+        return False
+    returned = function.body[-1]
+    inner = next((s for s in ctx.uses.scopes.all if s.node is function), None)
+    if inner is None or not isinstance(returned, ast.Return) or returned.value is None:
+        return False
+    name = name_of_group(returned.value, inner, ctx) if len(function.args.args) == 1 else None
+    only = len(function.body) == 1 or (len(function.body) == 2 and ast.get_docstring(function) is not None)
+    return only and name is not None and leaf(name.group) == function.args.args[0].arg
+
+
+def handed_over(node: ast.expr, use: Use, ctx: Context) -> GroupName | KeptName | None:
+    """What is known about a group's name where it is handed over; None for anything that is not certainly one."""
+    scope = use.place.scope
+    direct = name_of_group(node, scope, ctx)
+    if direct is not None:
+        return direct
+    if isinstance(node, ast.Name):
+        value = ctx.uses.flow.definition(node, scope)
+        owner = scope.find(node.id)
+        if value is not None and owner is not None:
+            return name_of_group(value, owner, ctx) or _kept(value, owner, ctx)
+    return _kept(node, scope, ctx)
+
+
+def _kept(node: ast.expr, scope: Scope, ctx: Context) -> KeptName | None:
+    if isinstance(node, ast.Name):
+        owner = scope.find(node.id)
+        bindings = owner.bindings[node.id] if owner is not None else []
+        if len(bindings) == 1 and isinstance(bindings[0].node, ast.arg) and is_name(bindings[0].node):
+            return KeptName(f"the parameter `{node.id}`")
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS:
+        own = _class_around(scope)
+        stores = [
+            (store.value, store.scope)
+            for store in _stores(ctx)
+            if store.name == node.attr and _class_around(store.scope) is own
+        ]
+        if stores and all(value is not None and _gives_name(value, place, ctx) for value, place in stores):
+            return KeptName(f"`{ctx.text(node)}`")
+    return None
+
+
+def _gives_name(value: ast.expr, scope: Scope, ctx: Context) -> bool:
+    """Whether a value that is stored is a group's name, as far as its own scope shows."""
+    return name_of_group(value, scope, ctx) is not None or (
+        isinstance(value, ast.Name) and _kept(value, scope, ctx) is not None
+    )
+
+
+class _Store(NamedTuple):
+    """An attribute that is given a value or declared."""
+
+    name: str
+    value: ast.expr | None
+    scope: Scope
+    holder: ast.expr | None
+    """The object that has the attribute; None for one of a class."""
+
+
+def _stores(ctx: Context) -> Iterator[_Store]:
+    """Every attribute that the file gives a value or declares."""
+    for place in ctx.uses.scopes.places:
+        statement, scope = place.statement, place.scope
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for target in targets:
+                if isinstance(target, ast.Attribute):
+                    yield _Store(target.attr, statement.value, scope, target.value)
+                elif isinstance(target, ast.Name) and scope.is_class:
+                    yield _Store(target.id, statement.value, scope, None)
+        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and scope.is_class:
+            yield _Store(statement.name, None, scope, None)
+
+
+def _class_around(scope: Scope | None) -> Scope | None:
+    while scope is not None and not scope.is_class:
+        scope = scope.parent
+    return scope
+
+
+def _doubt(node: ast.expr, scope: Scope, ctx: Context) -> str | None:
+    """Why an object with a ``group_name`` may not be the process group, or None."""
+    if isinstance(node, ast.IfExp):
+        return _doubt(node.body, scope, ctx) or _doubt(node.orelse, scope, ctx)
+    if _is_group(node, scope, ctx):
+        return None
+    own = (store.holder for store in _stores(ctx) if store.name == "group_name")
+    if any(holder is None or leaf(holder) != "ctx" for holder in own):
+        return "objects in this file have a `group_name` of their own"
+    if isinstance(node, ast.Name) and _annotation(node, scope) is not None:
+        return f"`{node.id}` is annotated as something else than a process group"
+    inner: ast.expr = node
+    while isinstance(inner, (ast.Subscript, ast.Call)):
+        inner = inner.value if isinstance(inner, ast.Subscript) else inner.func
+    if not _GROUP_LIKE.match(leaf(inner) or ""):
+        return f"nothing shows that `{ctx.text(node)}` is a process group"
+    return None
+
+
+def _is_group(node: ast.expr, scope: Scope, ctx: Context) -> bool:
+    """Whether an expression certainly is a process group."""
+    if isinstance(node, ast.Name):
+        annotation = _annotation(node, scope)
+        if annotation is not None:
+            return "ProcessGroup" in ast.unparse(annotation)
+        value = ctx.uses.flow.definition(node, scope)
+        owner = scope.find(node.id)
+        return value is not None and owner is not None and _is_group(value, owner, ctx)
+    if isinstance(node, ast.Call):
+        resolved = ctx.uses.names.resolve(node.func, scope)
+        return resolved is not None and resolved.names[0] in _MAKERS
+    return leaf(node) == "WORLD"
+
+
+def _annotation(name: ast.Name, scope: Scope) -> ast.expr | None:
+    """The annotation of the parameter that a name is."""
+    owner = scope.find(name.id)
+    bindings = owner.bindings[name.id] if owner is not None else []
+    found = [binding.node for binding in bindings if isinstance(binding.node, ast.arg)]
+    return found[0].annotation if len(found) == len(bindings) == 1 else None

@@ -1,0 +1,125 @@
+"""What is said about a group's name that is handed over, and the edits that put the group in its place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Fix, Safety
+from torchmigrate.model.findings import Edit
+from torchmigrate.semantics.dataflow import is_located
+
+from .._operators.functions import bound_around, scope_of
+from .._operators.operators import is_part_of_one
+from .collectives import TAKERS, group_argument, taker
+from .group_names import GroupName, KeptName, handed_over
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Place, Scope
+
+_PURE = (ast.Name, ast.Attribute, ast.expr_context)
+
+
+def finding(use: Use, ctx: Context) -> Iterator[Finding]:
+    """The finding about a name that is handed to one of the `TAKERS`, with the fix that hands over the group."""
+    assert use.call is not None
+    argument = group_argument(use.call, use.symbol)
+    name = handed_over(argument, use, ctx) if argument is not None else None
+    if argument is None or name is None:
+        return
+    callee = use.symbol.removesuffix(".default").rpartition(".")[2]
+    span = ctx.source.span(argument)
+    if isinstance(name, GroupName):
+        message = f"`{ctx.text(argument)}` is handed to `{callee}`, which takes the process group itself"
+        yield ctx.finding(use, message, fix=lambda: _fix(name, argument, use, ctx), span=span)
+    elif isinstance(name, KeptName) and not is_part_of_one(use, ctx):
+        message = (
+            f"{name.holder} is a group's name, handed to `{callee}`, which takes the process group itself"
+        )
+        hint = "keep the ProcessGroup where the name is kept now, and hand that over"
+        yield ctx.finding(use, message, span=span, hint=hint)
+
+
+def _fix(name: GroupName, argument: ast.expr, use: Use, ctx: Context) -> Fix | str:
+    if name.doubt is not None:
+        return name.doubt
+    parents = ctx.uses.flow.parents
+    text = name.text(ctx, parents[argument])
+    title = f"Hand over `{text}`"
+    if not isinstance(argument, ast.Name) or argument is name.node:
+        return Fix((ctx.replace(argument, text),), Safety.SAFE, title)
+    variable = sole_variable(name.node, ctx)
+    reads = variable[1] if variable is not None else []
+    follow_all = bool(reads) and all(_takes_group(read, ctx) for read in reads)
+    stable = [read for read in (reads if follow_all else [argument]) if is_stable(name, read, ctx)]
+    if argument in stable:
+        edits = [ctx.replace(read, name.text(ctx, parents[read])) for read in stable]
+        return Fix((*edits, *without_variable(name.node, stable, ctx)), Safety.SAFE, title)
+    if not follow_all or not isinstance(parents[name.node], ast.Assign):
+        return f"`{ctx.text(name.group)}` may be another group by the time that its name is used"
+    text = name.text(ctx, parents[name.node])
+    return Fix((ctx.replace(name.node, text),), Safety.SAFE, f"Keep `{text}` instead of its name")
+
+
+def is_stable(name: GroupName, read: ast.expr, ctx: Context) -> bool:
+    """Whether the group, written where its name is read, certainly is the one whose name was taken."""
+    origin, scope = scope_of(name.node, ctx), scope_of(read, ctx)
+    inside = list(ast.walk(name.group))
+    names = {node.id for node in inside if isinstance(node, ast.Name)}
+    attributes = {node.attr for node in inside if isinstance(node, ast.Attribute)}
+    return (
+        all(isinstance(node, _PURE) for node in inside)
+        and all(_is_one(identifier, origin, scope) for identifier in names)
+        and not names & bound_around(read, ctx.uses.flow.parents)
+        and not (
+            attributes and origin is not scope
+        )  # a function inside runs when the object may have changed
+        and not any(
+            isinstance(node, ast.Attribute) and node.attr in attributes and not isinstance(node.ctx, ast.Load)
+            for node in ast.walk(origin.node)
+        )
+    )
+
+
+def _is_one(name: str, origin: Scope, scope: Scope) -> bool:
+    """Whether a variable is the same one in two scopes, and never rebound."""
+    owner = origin.find(name)
+    return owner is not None and owner is scope.find(name) and len(owner.bindings[name]) == 1
+
+
+def sole_variable(value: ast.expr, ctx: Context) -> tuple[Place, list[ast.Name]] | None:
+    """The assignment of a value to a local variable that has no other one, and everything that reads it."""
+    statement = ctx.uses.flow.parents[value]
+    place = next((place for place in ctx.uses.scopes.places if place.statement is statement), None)
+    if place is None or not isinstance(place.scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return None  # other files may read the variable of a module
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+    if not isinstance(target, ast.Name) or target.id in place.scope.outer:
+        return None
+    reaching = ctx.uses.flow.reaching(target.id, place.scope)
+    if reaching.unclear or len(reaching.bindings) != 1:
+        return None
+    return place, [*reaching.reads, *reaching.captured]
+
+
+def without_variable(value: ast.expr, replaced: list[ast.Name], ctx: Context) -> tuple[Edit, ...]:
+    """The edits that remove the assignment of ``value`` to a variable, if only what is replaced reads that."""
+    variable = sole_variable(value, ctx)
+    if variable is None or not set(replaced).issuperset(variable[1]):
+        return ()
+    removed = ctx.blocks.removed(variable[0])
+    return () if isinstance(removed, str) else removed
+
+
+def _takes_group(read: ast.expr, ctx: Context) -> bool:
+    """Whether something is called with the value that is read, and takes groups at the project's minimum version."""
+    parents = ctx.uses.flow.parents
+    call = parents[parents[read]] if isinstance(parents[read], ast.keyword) else parents[read]
+    if not isinstance(call, ast.Call) or not is_located(call, parents):
+        return False
+    callee = taker(ctx.uses.names.resolve(call.func, scope_of(call, ctx)))
+    if callee is None or TAKERS[callee].since > ctx.options.minimum:
+        return False
+    return group_argument(call, callee) is read

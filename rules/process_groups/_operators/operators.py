@@ -1,0 +1,295 @@
+"""The custom operators that a file defines in Python, with everything that is registered for them there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from torchmigrate.rewrite.calls import argument
+from torchmigrate.semantics.resolve import leaf, string
+
+from .functions import Function, expressions, parameters
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Place, Scope
+
+_LIBRARY = "torch.library.Library()"
+_CUSTOM_OP = ("torch.library.custom_op", "torch.library.triton_op", "torch._library.custom_ops.custom_op")
+_DEFINE = ("torch.library.define", f"{_LIBRARY}.define")
+
+# Where a registration expects the function that it registers: the position after the operator.
+_REGISTER = {
+    "torch.library.register_fake": 1,
+    "torch.library.impl_abstract": 1,
+    "torch.library.register_kernel": 2,
+    "torch.library.impl": 2,
+    f"{_LIBRARY}.impl": 1,
+    f"{_LIBRARY}._register_fake": 1,
+}
+_METHODS = {"register_fake": 0, "register_kernel": 1}
+_AUTOGRAD = "torch.library.register_autograd"
+
+_DEFINES = re.compile(rb"custom_op|triton_op|\bdefine\b")
+_OPERATOR = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.\w+)?\Z")
+
+
+@dataclass(eq=False)
+class Operator:
+    """One operator and its parts, all in one file."""
+
+    name: str
+    """``namespace::operator``."""
+    call: ast.Call
+    """What defines it: the call (maybe a decorator) that gives its name or its schema."""
+    place: Place
+    """Where that call stands."""
+    body: Function | None = None
+    """The function that its schema is inferred from; None where the schema is written."""
+    schema: ast.Constant | None = None
+    functions: list[Function] = field(default_factory=list)
+    """What has the operator's parameters: its body, its kernels, its fake functions."""
+    setups: list[Function] = field(default_factory=list)
+    """What has ``(ctx, inputs, output)``."""
+    backwards: list[Function] = field(default_factory=list)
+    """What has ``(ctx, *gradients)``."""
+    calls: list[tuple[ast.Call, Scope]] = field(default_factory=list)
+    unfollowed: list[ast.AST] = field(default_factory=list)
+    """Other places that name it."""
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of its parameters, keyword-only ones last."""
+        if self.body is not None:
+            return [parameter.arg for parameter in parameters(self.body)]
+        declared = self.schema.value if self.schema is not None else ""
+        inside = str(declared).partition("(")[2].rpartition("->")[0].rpartition(")")[0]
+        names = [part.split("=")[0].split()[-1] for part in inside.split(",") if part.strip()]
+        return [name for name in names if name != "*"]
+
+    def takes_string(self, index: int) -> bool:
+        """Whether a parameter is a string: by the schema where it is written, else by the annotation."""
+        if self.schema is not None:
+            return f"str {self.parameters[index]}" in str(self.schema.value)
+        return self.body is not None and is_name(parameters(self.body)[index])
+
+
+def is_name(parameter: ast.arg) -> bool:
+    """Whether a parameter's annotation says that it is a string, or a name of torch.distributed's."""
+    annotation = parameter.annotation
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        return annotation.value == "str" or annotation.value.endswith("GroupName")
+    return annotation is not None and leaf(annotation) in ("str", "GroupName")
+
+
+def operators_of(ctx: Context) -> dict[str, Operator]:
+    """The operators that the file defines, by name."""
+    if not _DEFINES.search(ctx.source.text):
+        return {}
+    return ctx.uses.once(_Collector, lambda: _Collector(ctx).found)
+
+
+def is_part_of_one(use: Use, ctx: Context) -> bool:
+    """Whether a use stands in a function that is registered for an operator: its own rule deals with that."""
+    inside = set(use.place.ancestors()) | set(use.parents)
+    return any(
+        part in inside
+        for operator in operators_of(ctx).values()
+        for part in (*operator.functions, *operator.setups, *operator.backwards)
+    )
+
+
+class _Collector:
+    """Finds the operators of one file, and then what is registered for each."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._resolve = ctx.uses.names.resolve
+        self._places = ctx.uses.scopes.places
+        self.found: dict[str, Operator] = {}
+        self._bodies: dict[ast.AST, Operator] = {}
+        """The operator that a name stands for which is bound to this function or call."""
+        self._seen: set[ast.AST] = set()
+        """What names an operator and is accounted for."""
+        for place in self._places:
+            for node in expressions(place.statement):
+                if isinstance(node, ast.Call):
+                    self._define(node, place)
+        if self.found:
+            for place in self._places:
+                for node in expressions(place.statement):
+                    self._refer(node, place)
+            for place in self._places:
+                for node in expressions(place.statement):
+                    self._leave(node, place.scope)
+
+    def _define(self, call: ast.Call, place: Place) -> None:
+        callee = self._called(call, place.scope)
+        if callee in _CUSTOM_OP and call.args:
+            name = string(call.args[0])
+            body = self._function(call, 1, place)
+            if name is None or body is None:
+                return
+            schema = next((k.value for k in call.keywords if k.arg == "schema"), None)
+            operator = Operator(name, call, place, body, functions=[body])
+            if isinstance(schema, ast.Constant) and isinstance(schema.value, str):
+                operator.schema = schema
+            elif schema is not None:
+                operator.unfollowed.append(schema)
+            self._bodies[body if body is place.statement else call] = operator
+        elif callee in _DEFINE:
+            of_library = callee != _DEFINE[0]
+            schema = argument(call, 0 if of_library else 1, "schema")
+            if not isinstance(schema, ast.Constant) or not isinstance(schema.value, str):
+                return
+            name = string(call.args[0])
+            if of_library:
+                name = f"{self._namespace(call, place.scope)}::{schema.value.partition('(')[0].strip()}"
+            if name is None:
+                return
+            operator = Operator(name, call, place, schema=schema)
+        else:
+            return
+        self._seen.update(call.args[:1])
+        if operator.name in self.found:
+            operator.unfollowed.append(call)
+        self.found[operator.name] = operator
+
+    def _namespace(self, call: ast.Call, scope: Scope) -> str | None:
+        """The namespace of the library that a method is called on: ``lib.define``, ``torch.library.impl(lib, …)``."""
+        library = call.func.value if isinstance(call.func, ast.Attribute) else None
+        return self._namespace_of(library, scope)
+
+    def _namespace_of(self, library: ast.AST | None, scope: Scope) -> str | None:
+        if isinstance(library, ast.Name):
+            owner = scope.find(library.id)
+            bindings = owner.bindings[library.id] if owner is not None else []
+            library = bindings[0].value if len(bindings) == 1 else None
+        return string(library.args[0]) if isinstance(library, ast.Call) and library.args else None
+
+    def _called(self, call: ast.Call, scope: Scope) -> str | None:
+        resolved = self._resolve(call.func, scope)
+        return resolved.names[0] if resolved is not None and resolved.certain else None
+
+    def _function(self, call: ast.Call, position: int, place: Place) -> Function | None:
+        """The function that a call registers: the one that it decorates, or an argument."""
+        if isinstance(place.statement, ast.FunctionDef) and call in place.statement.decorator_list:
+            return place.statement
+        given = argument(call, position, "func", "fn")
+        function = self._named(given, place.scope)
+        self._seen.update([given] if function is not None and given is not None else ())
+        return function
+
+    def _named(self, node: ast.expr | None, scope: Scope) -> Function | None:
+        if isinstance(node, ast.Lambda):
+            return node
+        owner = scope.find(node.id) if isinstance(node, ast.Name) else None
+        bindings = owner.bindings[node.id] if owner is not None and isinstance(node, ast.Name) else []
+        found = bindings[0].node if len(bindings) == 1 else None
+        return found if isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+
+    def operator_of(self, node: ast.AST | None, scope: Scope) -> Operator | None:
+        """The operator that an expression names."""
+        if isinstance(node, ast.Name):
+            owner = scope.find(node.id)
+            bindings = owner.bindings[node.id] if owner is not None else []
+            if len(bindings) == 1:
+                return self._bodies.get(bindings[0].value or bindings[0].node)
+        if isinstance(node, ast.Attribute):
+            resolved = self._resolve(node, scope)
+            match = _OPERATOR.match(resolved.names[0]) if resolved is not None else None
+            return self.found.get(f"{match[1]}::{match[2]}") if match else None
+        return self.found.get(string(node) or "") if node is not None else None
+
+    def _refer(self, node: ast.AST, place: Place) -> None:
+        scope = place.scope
+        if isinstance(node, ast.Attribute) and node in getattr(place.statement, "decorator_list", ()):
+            operator = self.operator_of(node.value, scope)
+            if operator is not None and node.attr == "register_fake":
+                self._seen.update((node, node.value))
+                operator.functions.append(place.statement)  # type: ignore[arg-type]
+        if not isinstance(node, ast.Call):
+            return
+        operator = self.operator_of(node.func, scope)
+        if operator is not None:
+            self._seen.update(ast.walk(node.func))
+            operator.calls.append((node, scope))
+            return
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        operator = self.operator_of(node.func.value, scope) if isinstance(node.func, ast.Attribute) else None
+        callee = self._called(node, scope)
+        if operator is not None and method in _METHODS:
+            self._register(operator, node, _METHODS[method], place)
+        elif operator is not None and method == "register_autograd":
+            self._autograd(operator, node, 0, scope)
+        elif callee == _AUTOGRAD and node.args:
+            operator = self.operator_of(node.args[0], scope)
+            if operator is not None:
+                self._autograd(operator, node, 1, scope)
+        elif callee in _REGISTER and node.args:
+            self._register_by_name(node, callee, place)
+
+    def _register_by_name(self, call: ast.Call, callee: str, place: Place) -> None:
+        position = _REGISTER[callee]
+        name = string(call.args[0])
+        namespace = self._namespace(call, place.scope) if callee.startswith(_LIBRARY) else None
+        if callee == "torch.library.impl" and name is None and len(call.args) > 1:
+            namespace, name = self._namespace_of(call.args[0], place.scope), string(call.args[1])
+            self._seen.add(call.args[1])
+        named = f"{namespace}::{name}" if namespace is not None and "::" not in (name or "") else name
+        operator = self.found.get(named or "") or self.operator_of(call.args[0], place.scope)
+        if operator is not None:
+            self._register(operator, call, position, place)
+
+    def _register(self, operator: Operator, call: ast.Call, position: int, place: Place) -> None:
+        function = self._function(call, position, place)
+        if function is None:
+            operator.unfollowed.append(call)
+        elif function not in operator.functions:
+            operator.functions.append(function)
+        self._seen.update((*ast.walk(call.func), *call.args[:1]))
+
+    def _autograd(self, operator: Operator, call: ast.Call, position: int, scope: Scope) -> None:
+        backward = self._named(argument(call, position, "backward"), scope)
+        setup = next((k.value for k in call.keywords if k.arg == "setup_context"), None)
+        context = self._named(setup, scope)
+        if backward is None or (setup is not None and context is None):
+            operator.unfollowed.append(call)
+            return
+        operator.backwards.append(backward)
+        self._seen.update(node for node in (argument(call, position, "backward"), setup) if node is not None)
+        if context is not None:
+            operator.setups.append(context)
+        self._seen.update((*ast.walk(call.func), *call.args[:position]))
+
+    def _leave(self, node: ast.AST, scope: Scope) -> None:
+        """Notes a place that names an operator and is no registration and no call."""
+        if node in self._seen or not isinstance(node, (ast.Name, ast.Attribute, ast.Constant, ast.Call)):
+            return
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            return
+        for operator in self._named_by(node, scope):
+            if node is not operator.schema:
+                operator.unfollowed.append(node)
+                self._seen.update(ast.walk(node))
+
+    def _named_by(self, node: ast.expr, scope: Scope) -> list[Operator]:
+        """The operators that an expression names, or the parts of which it names."""
+        if isinstance(node, ast.Call):
+            asked = node.func.id if isinstance(node.func, ast.Name) else ""
+            if asked not in ("hasattr", "getattr") or len(node.args) < 2:
+                return []
+            resolved = self._resolve(node.args[0], scope)
+            namespace = resolved.names[0].removeprefix("torch.ops.") if resolved is not None else ""
+            operator = self.found.get(f"{namespace}::{string(node.args[1])}")
+        else:
+            operator = self.operator_of(node, scope)
+        if operator is not None:
+            return [operator]
+        part = self._named(node, scope)
+        return (
+            [o for o in self.found.values() if part in (*o.functions, *o.setups, *o.backwards)]
+            if part
+            else []
+        )

@@ -1,0 +1,1 @@
+"""What is known of the devices where a use is reached."""

@@ -1,0 +1,1 @@
+"""Single operations rewritten into one batch that is proved to complete."""

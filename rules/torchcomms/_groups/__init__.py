@@ -1,0 +1,1 @@
+"""Process groups as source code makes them, and the ranks that make them."""

@@ -1,0 +1,240 @@
+"""The single sends and receives of a file that wait for each other: found by running its functions on a small world."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchmigrate.semantics.nodes import walk
+
+from .._groups.groups import INIT, argument, backends, c10d, is_nccl, may_be_nccl
+from .interpret import Interpreter
+from .schedule import Channels, Operation, Trace, is_closed, run
+from .syntax import Syntax
+from .values import SINGLE, NotARing, Raised, Unclear, World
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.uses import Uses
+
+POSTING = c10d("isend", "irecv")
+"""What a rule on traps watches."""
+SIZES = (4, 2)
+"""World sizes that are tried, until one is accepted. In a ring of two the neighbours are the same rank."""
+MAX_STEPS = 20_000
+"""Statements that are executed for one file: about half a second."""
+MAX_RUNS = 16
+"""Combinations of unknown conditions that are tried for one function."""
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Trouble(enum.IntEnum):
+    """What becomes of single operations, from the least to the worst."""
+
+    SERIALISED = 1
+    """They run one after the other, where each pair of ranks had a communicator of its own before."""
+    PAIR = 2
+    """They wait for each other, on two ranks: in every version."""
+    OVERLAP = 3
+    """They wait for each other, round more than two ranks: in torch 2.15."""
+
+
+@dataclass(frozen=True)
+class Trap:
+    """Operations that wait for each other."""
+
+    trouble: Trouble
+    nodes: frozenset[ast.Call]
+
+    @property
+    def lines(self) -> str:
+        """Where they stand, for a reader: ``lines 12 and 14``."""
+        *most, last = sorted({node.lineno for node in self.nodes})
+        return f"lines {', '.join(map(str, most))} and {last}" if most else f"line {last}"
+
+
+class Requests:
+    """The traps of one file."""
+
+    def __init__(self, uses: Uses) -> None:
+        self._uses = uses
+        self.syntax = Syntax(uses)
+        self._steps = 0
+        self._functions = dict(_functions(uses))
+        self._relevant = self._relevant_names()
+        self._covered: set[ast.Call] = set()
+        self.traps: list[Trap] = []
+        self.batches: set[ast.Call] = set()
+        """The batches that complete on one communicator per group as well as on one per pair of ranks."""
+        self._stuck: set[ast.Call] = set()
+        for root in self._roots():
+            self._explore(root)
+
+    @classmethod
+    def of(cls, uses: Uses) -> Requests:
+        """The traps of a file; found once."""
+        return uses.once(cls, lambda: cls(uses))
+
+    def at(self, call: ast.Call | None) -> Trap | None:
+        """The trap of which ``call`` is the first `isend` or `irecv`; those of blocking calls alone have none."""
+        for trap in self.traps:
+            posted = [node for node in trap.nodes if self.syntax.name(node) in ("isend", "irecv")]
+            if call is not None and call is min(posted, key=_position, default=None):
+                return trap
+        return None
+
+    def _relevant_names(self) -> frozenset[str]:
+        """The functions of the file (and classes of such methods) that lead to a single operation."""
+        found: set[str] = set()
+        while True:
+            names = SINGLE | {"batch_isend_irecv"} | found
+            fresh = {
+                name
+                for definition, owner in self._functions.items()
+                if not names.isdisjoint(self.syntax.called(definition))
+                for name in (
+                    [definition.name] if definition.name != "__init__" else [owner.name if owner else ""]
+                )
+            } - found
+            if not fresh:
+                return frozenset(found)
+            found |= fresh
+
+    def _roots(self) -> Iterator[Definition | None]:
+        """Where to begin: the module (None), functions that the file does not call itself, then what is left."""
+        if any(
+            not (SINGLE | self._relevant).isdisjoint(self.syntax.called(statement))
+            for statement in self._uses.scopes.module.node.body
+            if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        ):
+            yield None
+        relevant = [
+            d
+            for d in self._functions
+            if d.name in self._relevant or not SINGLE.isdisjoint(self.syntax.called(d))
+        ]
+        called = {
+            name for definition in relevant for name in self.syntax.called(definition) - {definition.name}
+        }
+        yield from (definition for definition in relevant if definition.name not in called)
+        for definition in relevant:
+            own = [node for node in walk(definition) if isinstance(node, ast.Call)]
+            if any(self.syntax.name(node) in SINGLE and node not in self._covered for node in own):
+                yield definition
+
+    def _explore(self, root: Definition | None) -> None:
+        """Runs one function for every rank, with every combination of conditions that are unknown."""
+        waiting: list[dict[str, bool]] = [{}]
+        runs = 0
+        while waiting and runs < MAX_RUNS and self._steps < MAX_STEPS:
+            runs += 1
+            given = waiting.pop()
+            choices = dict(given)
+            traces = self._traces(root, choices)
+            for name in list(choices)[len(given) :]:
+                before = list(choices)[: list(choices).index(name)]
+                waiting.append({**{key: choices[key] for key in before}, name: not choices[name]})
+            if traces is not None and is_closed(traces):
+                self._judge(traces)
+
+    def _traces(self, root: Definition | None, choices: dict[str, bool]) -> list[Trace] | None:
+        try:
+            for size in SIZES:
+                with suppress(Raised):
+                    world = World(size, choices)
+                    try:
+                        return [self._trace(root, world, rank) for rank in range(size)]
+                    except NotARing as found:
+                        world = World(size, choices, is_ring=False, end=found.value)
+                        return [self._trace(root, world, rank) for rank in range(size)]
+        except (Unclear, NotARing):
+            pass
+        return None
+
+    def _trace(self, root: Definition | None, world: World, rank: int) -> Trace:
+        interpreter = Interpreter(self._uses, self._relevant, self.syntax, world, rank)
+        try:
+            if root is None:
+                interpreter.run_module()
+            else:
+                interpreter.run_function(root, self._functions[root])
+        except RecursionError:
+            raise Unclear from None
+        finally:
+            self._steps += interpreter.steps
+        return interpreter.trace
+
+    def _judge(self, traces: Sequence[Trace]) -> None:
+        operations = [step for trace in traces for step in trace if isinstance(step, Operation)]
+        self._covered.update(operation.node for operation in operations)
+        grouped, paired = run(traces, Channels.GROUP), run(traces, Channels.PAIR)
+        both = (*grouped.deadlocks, *paired.deadlocks)
+        self._stuck |= {operation.node for deadlock in both for operation in deadlock.queued}
+        self.batches |= {operation.node for operation in operations if operation.batched}
+        self.batches -= self._stuck
+        in_pairs = _singles(operation for deadlock in paired.deadlocks for operation in deadlock.heads)
+        for deadlock in grouped.deadlocks:
+            of_pairs = _singles(deadlock.heads) & in_pairs
+            self._add(Trouble.PAIR if of_pairs else Trouble.OVERLAP, _singles(deadlock.queued))
+        for pair in grouped.serialised:
+            self._add(Trouble.SERIALISED, _singles(pair))
+
+    def _add(self, trouble: Trouble, nodes: set[ast.Call]) -> None:
+        """Adds a trap, together with those that it shares operations with."""
+        for trap in self.traps:
+            if nodes & trap.nodes:
+                nodes, trouble = nodes | trap.nodes, max(trouble, trap.trouble)
+        self.traps = [trap for trap in self.traps if not nodes & trap.nodes]
+        if nodes:
+            self.traps.append(Trap(trouble, frozenset(nodes)))
+
+
+def _position(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def _singles(operations: Iterable[Operation]) -> set[ast.Call]:
+    """The calls of single operations."""
+    return {operation.node for operation in operations if operation.transfers and not operation.batched}
+
+
+def _functions(uses: Uses) -> Iterator[tuple[Definition, ast.ClassDef | None]]:
+    """Every function, with the class that it is a method of."""
+    for node, parent in uses.flow.parents.items():
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node, parent if isinstance(parent, ast.ClassDef) else None
+
+
+def trap_at(use: Use, ctx: Context, trouble: Trouble) -> Trap | None:
+    """The trap of this kind whose first operation is ``use``, unless its groups are known not to be nccl's."""
+    trap = Requests.of(ctx.uses).at(use.call)
+    if trap is None or trap.trouble is not trouble or not may_be_nccl(ctx):
+        return None
+    own = [other for other in ctx.uses.found if other.symbol in INIT and other.call is not None]
+    named = [backends(argument(other.call, 0, "backend"), other, ctx) for other in own if other.call]
+    if trouble is Trouble.SERIALISED and _is_ordered(use, trap, Requests.of(ctx.uses).syntax):
+        return None
+    if named and all(found is not None and not any(map(is_nccl, found)) for found in named):
+        return None
+    return trap
+
+
+def _is_ordered(use: Use, trap: Trap, syntax: Syntax) -> bool:
+    """Whether one branch of a condition sends and receives in one order, and the other in the other: by intent."""
+    for around in use.place.ancestors():
+        if isinstance(around, ast.If):
+            branches = [{n for part in branch for n in walk(part)} for branch in (around.body, around.orelse)]
+            directions = [
+                {name[-4:] for n in branch if isinstance(n, ast.Call) and (name := syntax.name(n)) in SINGLE}
+                for branch in branches
+            ]
+            if all(len(found) == 2 for found in directions) and any(
+                trap.nodes <= branch for branch in branches
+            ):
+                return True
+    return False

@@ -1,0 +1,66 @@
+"""What pieces of code contain, each looked at once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.semantics.nodes import walk
+from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.scopes import BindingKind
+
+if TYPE_CHECKING:
+    from torchmigrate.semantics.uses import Uses
+
+
+class Syntax:
+    """Remembers what it has found out about the nodes of one tree."""
+
+    def __init__(self, uses: Uses) -> None:
+        self._originals = dict(_renamed(uses))
+        self._called: dict[ast.AST, frozenset[str]] = {}
+        self._leaves: dict[ast.AST, bool] = {}
+        self._assigned: dict[ast.AST, frozenset[str]] = {}
+        self._texts: dict[ast.AST, str] = {}
+
+    def called(self, node: ast.AST) -> frozenset[str]:
+        """The last identifiers of everything that is called."""
+        if node not in self._called:
+            calls = (part for part in walk(node) if isinstance(part, ast.Call))
+            self._called[node] = frozenset(name for call in calls if (name := self.name(call)))
+        return self._called[node]
+
+    def name(self, call: ast.Call) -> str | None:
+        """The last identifier of what is called; the original one, if it was imported from torch under another."""
+        name = leaf(call.func)
+        return self._originals.get(name or "", name) if isinstance(call.func, ast.Name) else name
+
+    def leaves(self, node: ast.AST) -> bool:
+        """Whether it may end the function, or the loop's round, that it stands in."""
+        if node not in self._leaves:
+            exits = (ast.Return, ast.Break, ast.Continue)
+            self._leaves[node] = any(isinstance(part, exits) for part in walk(node))
+        return self._leaves[node]
+
+    def assigned(self, node: ast.AST) -> frozenset[str]:
+        """The names that it binds."""
+        if node not in self._assigned:
+            names = (part for part in walk(node) if isinstance(part, ast.Name))
+            self._assigned[node] = frozenset(name.id for name in names if isinstance(name.ctx, ast.Store))
+        return self._assigned[node]
+
+    def text(self, node: ast.AST) -> str:
+        """The expression in a normal form: equal for equal code."""
+        if node not in self._texts:
+            self._texts[node] = ast.unparse(node)
+        return self._texts[node]
+
+
+def _renamed(uses: Uses) -> Iterator[tuple[str, str]]:
+    """Names of a file for what torch calls otherwise, with torch's name for it."""
+    for scope in uses.scopes.all:
+        for name, bindings in scope.bindings.items():
+            for binding in bindings:
+                if binding.kind is BindingKind.FROM and binding.module.partition(".")[0] == "torch":
+                    yield name, binding.name

@@ -1,0 +1,1 @@
+"""What makes TorchScript, what only TorchScript reads, and whether a project still needs it."""

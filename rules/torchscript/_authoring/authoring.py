@@ -1,0 +1,75 @@
+"""The symbols that make TorchScript, and the question whether a project still does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Kind
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context
+
+METHODS = ("torch.jit.script_method", "torch.jit._script.script_method")
+SCRIPTING = (
+    "torch.jit.script",
+    "torch.jit._script.script",
+    "torch.jit._script._script_impl",
+    *METHODS,
+    "torch.jit.CompilationUnit",
+    "torch.jit._script.CompilationUnit",
+    "torch._C.CompilationUnit",
+)
+TRACING = (
+    "torch.jit.trace",
+    "torch.jit._trace.trace",
+    "torch.jit._trace._trace_impl",
+    "torch.jit.trace_module",
+    "torch.jit._trace.trace_module",
+)
+AUTHORING = (*SCRIPTING, *TRACING, ".to_torchscript")
+"""What compiles the project's own Python to TorchScript.
+
+`torch.jit.load` is not among them: a loaded file brings compiled code, which reads none of the project's markers.
+"""
+BASES = ("torch.jit.ScriptModule", "torch.jit._script.ScriptModule")
+LOADING = ("torch.jit.load", "torch.jit._serialization.load")
+ASKS = (*AUTHORING, *BASES, *LOADING)
+"""What a rule must put into its ``asks`` to call the functions below."""
+
+_INERT = (Kind.GUARD, Kind.ISINSTANCE, Kind.ANNOTATION, Kind.STRING)
+
+SYMBOLIC = ("torch.fx.symbolic_trace", "torch.fx._symbolic_trace.symbolic_trace")
+IF_TRACING = ("torch.jit.is_tracing", "torch.jit._trace.is_tracing", "torch.jit.script_if_tracing")
+TRACES_ASKS = (*TRACING, ".to_torchscript", *SYMBOLIC, *IF_TRACING, "torch.onnx.export")
+"""What a rule must put into its ``asks`` to call `traces` and `is_traced`."""
+
+
+def traces(ctx: Context) -> bool:
+    """Whether the checked project does what refuses to meet a compiled function.
+
+    These are tracing to TorchScript, symbolic tracing, and the TorchScript ONNX exporter (the only one before torch
+    2.5, and the default one before 2.9).
+    """
+    uses = ctx.project.uses(
+        *TRACING, ".to_torchscript", *SYMBOLIC, kinds=(Kind.CALL, Kind.DECORATOR, Kind.REFERENCE)
+    )
+    onnx = ctx.project.uses("torch.onnx.export", kinds=(Kind.CALL,))
+    return bool(uses) or any(
+        dict(mention.constants).get("dynamo", ctx.options.minimum >= (2, 9)) is not True for mention in onnx
+    )
+
+
+def is_traced(ctx: Context) -> bool:
+    """Whether this file expects to be called from a trace: it asks whether it is."""
+    return any(use.symbol in IF_TRACING for use in ctx.uses.found)
+
+
+def makes_torchscript(ctx: Context) -> bool:
+    """Whether anything in the checked project scripts or traces."""
+    kinds = frozenset(Kind) - frozenset(_INERT)
+    return bool(ctx.project.uses(*AUTHORING, kinds=kinds) or ctx.project.uses(*BASES, kinds=(Kind.BASE,)))
+
+
+def runs_torchscript(ctx: Context) -> bool:
+    """Whether the project makes TorchScript, or loads it from files."""
+    return makes_torchscript(ctx) or bool(ctx.project.uses(*LOADING))

@@ -1,0 +1,39 @@
+"""What is inert in eager mode, and whether TorchScript still needs it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Kind
+
+from .authoring import AUTHORING, BASES
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context
+    from torchmigrate.project.mentions import Mention
+
+ASKS = (*AUTHORING, *BASES)
+"""What a rule must put into its ``asks`` to call the functions below."""
+
+_MAKING = frozenset(Kind) - {Kind.GUARD, Kind.ISINSTANCE, Kind.ANNOTATION, Kind.STRING}
+
+
+def needed_by(ctx: Context, *others: Mention) -> str | None:
+    """What keeps a marker for TorchScript in place, as a sentence, or None if it can go.
+
+    ``others`` are further places that the marker waits for.
+    """
+    waiting = waits_for(ctx, *others)
+    if waiting is None and ctx.options.keep_torchscript_support:
+        return "your users may script this code; if they do not, set `keep-torchscript-support = false`"
+    return waiting
+
+
+def waits_for(ctx: Context, *others: Mention) -> str | None:
+    """The first place where the project itself makes TorchScript, or of ``others``, as a sentence; None without one."""
+    project = ctx.project
+    makers = [*project.uses(*AUTHORING, kinds=_MAKING), *project.uses(*BASES, kinds=(Kind.BASE,)), *others]
+    if not makers:
+        return None
+    first = min(makers, key=lambda mention: (mention.path, mention.line))
+    return f"waits for `{first.symbol}` at {first.path}:{first.line}"

@@ -1,0 +1,96 @@
+"""The classes of a file that derive from `ScriptModule`, rewritten together.
+
+One fix for all of them: a `script_method` in a class whose base has become a plain module is a stub that cannot be
+called, and the base may be another class of the file.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Fix, Kind, Safety
+from torchmigrate.model.findings import Edit
+from torchmigrate.rewrite import decorators
+
+from .authoring import BASES, METHODS
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+ASKS = (*BASES, *METHODS)
+_SCRIPT_ONLY = frozenset(
+    [
+        "define",
+        "save",
+        "save_to_buffer",
+        "graph",
+        "inlined_graph",
+        "code",
+        "code_with_constants",
+        "graph_for",
+        "copy",
+    ]
+)
+
+
+def fix_of(use: Use, ctx: Context) -> Fix | str:
+    """The fix of all such classes of the file, or why there is none."""
+    edits: list[Edit] = []
+    for other in ctx.uses.found:
+        if other.symbol in METHODS:
+            result = _undecorated(other, ctx)
+        elif other.symbol in BASES and other.kind is Kind.BASE:
+            result = _rebased(other, ctx)
+        else:
+            continue
+        if isinstance(result, str):
+            return result
+        edits += [edit for edit in result if edit not in edits]
+    return Fix(tuple(edits), Safety.UNSAFE, "Derive from `torch.nn.Module`, with plain methods")
+
+
+def _undecorated(use: Use, ctx: Context) -> list[Edit] | str:
+    if use.kind is Kind.IMPORT:
+        return []
+    if use.kind is not Kind.DECORATOR or use.decorated is None or not isinstance(use.node, ast.expr):
+        return "the file also uses `script_method` in another way than as a decorator"
+    edit = decorators.removed(ctx.source, use.decorated, use.node)
+    return [edit] if edit is not None else "a `script_method` shares its line with other code"
+
+
+def _rebased(use: Use, ctx: Context) -> list[Edit] | str:
+    definition = use.place.statement
+    if not isinstance(definition, ast.ClassDef) or not use.certain:
+        return "the name may stand for something else here"
+    if attribute := next(_script_only(definition, ctx), None):
+        return f"`.{attribute}` exists only on a TorchScript module"
+    if any(
+        ctx.is_named(base, use, "torch.nn.Module", "torch.nn.modules.module.Module")
+        for base in definition.bases
+    ):
+        return "the class derives from `torch.nn.Module` as well"
+    spelling = ctx.imports.spell("torch.nn.Module", use)
+    if spelling is None:
+        return "`torch.nn.Module` cannot be named here without clobbering a name"
+    return [ctx.replace(use.node, spelling.text), *spelling.edits]
+
+
+def _script_only(definition: ast.ClassDef, ctx: Context) -> Iterator[str]:
+    """What the file reads from instances of the class that only a TorchScript module has."""
+    inside = {node for part in definition.body for node in ast.walk(part)}
+    for node in ctx.uses.flow.parents:
+        if not isinstance(node, ast.Attribute) or node.attr not in _SCRIPT_ONLY:
+            continue
+        owner: ast.AST | None = node.value
+        if isinstance(owner, ast.Name) and owner.id == "self" and node in inside:
+            yield node.attr
+        if isinstance(owner, ast.Name):
+            owner = next((d for s in ctx.uses.scopes.all if (d := ctx.uses.flow.definition(owner, s))), None)
+        if (
+            isinstance(owner, ast.Call)
+            and isinstance(owner.func, ast.Name)
+            and owner.func.id == definition.name
+        ):
+            yield node.attr

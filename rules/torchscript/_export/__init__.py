@@ -1,0 +1,1 @@
+"""A traced, scripted or loaded module and all that its scope does with it, rewritten for `torch.export`."""

@@ -1,0 +1,169 @@
+"""What is done, in one scope, with the module that a trace, a script or a load gives."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchmigrate.rewrite import calls
+from torchmigrate.semantics.dataflow import RETURNED, Escape, is_returned
+
+from .._authoring.authoring import LOADING
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+TRACES = ("torch.jit.trace", "torch.jit._trace.trace", "torch.jit._trace._trace_impl")
+TRACE_MODULES = ("torch.jit.trace_module", "torch.jit._trace.trace_module")
+SCRIPTS = ("torch.jit.script", "torch.jit._script.script", "torch.jit._script._script_impl")
+FREEZES = (
+    *("torch.jit.freeze", "torch.jit._freeze.freeze"),
+    *("torch.jit.run_frozen_optimizations", "torch.jit._freeze.run_frozen_optimizations"),
+    *("torch.jit.optimize_for_inference", "torch.jit._freeze.optimize_for_inference"),
+)
+SAVES = ("torch.jit.save", "torch.jit._serialization.save")
+MAKERS = ("script", "trace", "trace_module", "freeze", "optimize_for_inference", "load")
+"""The functions of torch.jit whose result is a ScriptModule."""
+SAVE_METHODS = tuple(f"torch.jit.{maker}().save" for maker in MAKERS)
+ASKS = (*TRACES, *TRACE_MODULES, *SCRIPTS, *FREEZES, *SAVES, *SAVE_METHODS, *LOADING)
+"""What a rule must put into its ``asks`` for chains to be found."""
+
+_MODULE_METHODS = frozenset(
+    [
+        "forward",
+        "parameters",
+        "named_parameters",
+        "buffers",
+        "named_buffers",
+        "modules",
+        "named_modules",
+        "children",
+        "named_children",
+        "zero_grad",
+        "state_dict",
+        "load_state_dict",
+    ]
+)
+_KEYS = frozenset({"state_dict", "load_state_dict", "named_parameters", "named_buffers", "named_modules"})
+_MOVES = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_"])
+_MODES = frozenset({"eval", "train"})
+
+
+class Withheld(Exception):
+    """There is no fix; the message says why."""
+
+
+class Chain:
+    """A call that gives a ScriptModule, and all that its scope does with the result.
+
+    Places are expressions that have the module for their value; a call beside one is what is done with it there.
+    Raises `Withheld`, or `Escape` where the module leaves the scope.
+    """
+
+    def __init__(self, use: Use, ctx: Context) -> None:
+        assert use.call is not None
+        self.use = use
+        self.call = use.call
+        self.ctx = ctx
+        self.flow = ctx.uses.flow
+        self.scope = use.place.scope
+        self.members: list[ast.AST] = [use.node]
+        """What names torch.jit in the chain."""
+        self.wrappers: list[tuple[ast.expr, ast.Call]] = []
+        """`freeze(…)` and its like."""
+        self.modes: list[tuple[ast.expr, ast.Call]] = []
+        """`.eval()` and `.train()`."""
+        self.modules: list[ast.expr] = []
+        """Where it serves as a module: called, moved, asked for its parameters."""
+        self.saves: list[tuple[ast.expr, ast.Call]] = []
+        self.keys_matter = False
+        """Whether the names of its parameters are used."""
+        self.moved = False
+
+    def follow(self) -> None:
+        """Sorts everything that is done with the result."""
+        self._follow(self.call)
+
+    def called_with(self) -> list[ast.Call]:
+        """The calls of the result."""
+        parents = ((place, self.flow.parents[place]) for place in self.modules)
+        return [parent for place, parent in parents if isinstance(parent, ast.Call) and parent.func is place]
+
+    def path_of(self, place: ast.expr, call: ast.Call) -> ast.expr | None:
+        """The path that a save of this chain writes to."""
+        return calls.argument(call, 0 if is_method(place, call) else 1, "f")
+
+    def _follow(self, value: ast.expr) -> None:
+        for place in self.flow.places(value, self.scope):
+            self._sort(place)
+
+    def _sort(self, place: ast.expr) -> None:
+        parent = self.flow.parents[place]
+        around = self.flow.parents.get(parent)
+        if isinstance(parent, (ast.Expr, ast.Delete)):
+            return
+        if isinstance(parent, ast.Attribute):
+            if isinstance(around, ast.Call) and around.func is parent:
+                self._method(place, parent, around)
+            elif parent.attr != "training" or not isinstance(parent.ctx, ast.Load):
+                raise Withheld(f"`.{parent.attr}` of its result has no counterpart")
+        elif isinstance(parent, ast.Call) and parent.func is place:
+            self.modules.append(place)
+        elif isinstance(parent, ast.Call):
+            self._argument(place, parent)
+        elif isinstance(parent, ast.keyword) and isinstance(around, ast.Call):
+            self._argument(place, around)
+        elif not _is_none_test(parent):
+            raise Escape(RETURNED if is_returned(place, self.flow.parents) else self._way_out(parent))
+
+    def _way_out(self, parent: ast.AST) -> str:
+        if isinstance(parent, (ast.Assign, ast.AnnAssign)):
+            target = parent.targets[0] if isinstance(parent, ast.Assign) else parent.target
+            return f"is kept in `{self.ctx.text(target)}`, which other functions can use"
+        return "goes where it cannot be followed"
+
+    def _method(self, place: ast.expr, attribute: ast.Attribute, call: ast.Call) -> None:
+        name = attribute.attr
+        if name == "save":
+            self.members.append(attribute)
+            self.saves.append((place, call))
+        elif name in _MODES:
+            self.modes.append((place, call))
+            self._follow(call)
+        elif name in _MOVES:
+            self.moved = True
+            self.modules.append(place)
+            self._follow(call)
+        elif name in _MODULE_METHODS:
+            self.keys_matter |= name in _KEYS
+            self.modules.append(place)
+        else:
+            raise Withheld(f"`.{name}()` of its result has no counterpart")
+
+    def _argument(self, place: ast.expr, call: ast.Call) -> None:
+        resolved = self.ctx.resolve(call.func, self.use)
+        name = resolved.names[0] if resolved is not None and resolved.certain else None
+        is_first = calls.argument(call, 0, "m", "mod") is place
+        if name in SAVES and is_first:
+            self.members.append(call.func)
+            self.saves.append((place, call))
+        elif name in FREEZES and is_first:
+            if len(calls.arguments(call)) > 1:
+                raise Withheld("the further arguments of the optimization have no counterpart")
+            self.members.append(call.func)
+            self.wrappers.append((place, call))
+            self._follow(call)
+        elif not (name is None and isinstance(call.func, ast.Name) and call.func.id == "print"):
+            raise Escape(f"is passed to `{self.ctx.text(call.func)}`")
+
+
+def is_method(place: ast.expr, call: ast.Call) -> bool:
+    """Whether a save is the module's method, and not the function."""
+    return isinstance(call.func, ast.Attribute) and call.func.value is place
+
+
+def _is_none_test(node: ast.AST) -> bool:
+    """``m is None``, and the like."""
+    return isinstance(node, ast.Compare) and all(
+        isinstance(other, ast.Constant) and other.value is None for other in node.comparators
+    )

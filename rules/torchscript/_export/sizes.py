@@ -1,0 +1,91 @@
+"""The sizes that a project's own code calls a traced module with."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchmigrate.rewrite import calls
+
+from .chain import Withheld
+from .values import binding_of, shape_of
+
+if TYPE_CHECKING:
+    from .chain import Chain
+    from .rewriting import Rewriting
+
+
+def dynamic_shapes(rewriting: Rewriting, inputs: ast.expr | None) -> str | None:
+    """The argument ``dynamic_shapes=…`` for the sizes that the calls of the result show to vary, or None.
+
+    Raises Withheld where the export could not have them.
+    """
+    chain = rewriting.chain
+    examples = _several(inputs, chain)
+    others = [call.args for call in chain.called_with()]
+    checks = calls.argument(chain.call, None, "check_inputs")
+    if isinstance(checks, (ast.List, ast.Tuple)):
+        others += [_several(element, chain) for element in checks.elts]
+    entries = []
+    for index, example in enumerate(examples):
+        sizes = shape_of(example, chain.use, chain.ctx)
+        varying = set()
+        for arguments in others:
+            if sizes is None or index >= len(arguments):
+                continue
+            given = shape_of(arguments[index], chain.use, chain.ctx)
+            if given is not None and len(given) == len(sizes):
+                varying |= {
+                    d for d, (a, b) in enumerate(zip(sizes, given, strict=True)) if _differ(a, b, chain)
+                }
+        if any(_number(sizes[d], chain) == 1 for d in varying if sizes is not None):
+            raise Withheld(
+                "other sizes are used here, and an example of size 1 would fix it; give it at least 2"
+            )
+        entries.append(sorted(varying))
+    if not any(entries):
+        return None
+    if chain.ctx.options.minimum < (2, 6):
+        raise Withheld("several sizes are used here, and `torch.export.Dim.DYNAMIC` needs torch 2.6")
+    dim = rewriting.spell("torch.export.Dim")
+    text = ", ".join(
+        "{" + ", ".join(f"{d}: {dim}.DYNAMIC" for d in dims) + "}" if dims else "None" for dims in entries
+    )
+    return f"dynamic_shapes=({text},)" if len(entries) == 1 else f"dynamic_shapes=({text})"
+
+
+def _several(inputs: ast.expr | None, chain: Chain) -> list[ast.expr]:
+    """The positional inputs that an example stands for."""
+    if isinstance(inputs, ast.Call) and _is_shown(inputs, chain):
+        return inputs.args  # a call of the scripted module, taken for the example
+    if isinstance(inputs, ast.Name):
+        found = binding_of(inputs, chain.scope, chain.ctx)
+        inputs = found if isinstance(found, (ast.Tuple, ast.List)) else inputs
+    if isinstance(inputs, (ast.Tuple, ast.List)):
+        return inputs.elts
+    return [inputs] if inputs is not None else []
+
+
+def _is_shown(call: ast.Call, chain: Chain) -> bool:
+    return any(call.func is place for place in chain.modules)
+
+
+def _number(size: ast.expr, chain: Chain) -> int | None:
+    if isinstance(size, ast.Name):
+        found = binding_of(size, chain.scope, chain.ctx)
+        size = found if isinstance(found, ast.expr) else size
+    return size.value if isinstance(size, ast.Constant) and isinstance(size.value, int) else None
+
+
+def _differ(example: ast.expr, other: ast.expr, chain: Chain) -> bool:
+    """Whether two sizes differ for certain: two numbers, or a number and what a loop counts."""
+    one, two = _number(example, chain), _number(other, chain)
+    if one is not None and two is not None:
+        return one != two
+    return one is not None and isinstance(other, ast.Name) and _is_counted(other, chain)
+
+
+def _is_counted(name: ast.Name, chain: Chain) -> bool:
+    owner = chain.scope.find(name.id)
+    targets = [b.node for b in owner.bindings[name.id]] if owner else []
+    return len(targets) == 1 and isinstance(chain.flow.parents.get(targets[0]), (ast.For, ast.AsyncFor))

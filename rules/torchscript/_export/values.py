@@ -1,0 +1,195 @@
+"""What an expression is, as far as the code around it shows: a function, a module, a tensor, a tuple."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from torchmigrate.semantics.resolve import leaf
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Binding, Scope
+
+_FUNCTION_NAMES = frozenset({"f", "fn", "func", "function", "fun", "callable"})
+_TENSOR_METHODS = frozenset(
+    [
+        "to",
+        "cuda",
+        "cpu",
+        "float",
+        "half",
+        "double",
+        "int",
+        "long",
+        "bfloat16",
+        "unsqueeze",
+        "squeeze",
+        "clone",
+        "detach",
+        "contiguous",
+        "view",
+        "reshape",
+        "permute",
+        "transpose",
+        "requires_grad_",
+        "expand",
+        "repeat",
+        "type_as",
+        "normal_",
+        "uniform_",
+        "zero_",
+    ]
+)
+_FACTORIES = frozenset(
+    ["randn", "rand", "zeros", "ones", "empty", "full", "tensor", "randint", "arange", "linspace", "eye"]
+)
+_CLASS_NAME = re.compile(r"_*[A-Z]\w*[a-z]\w*\Z")
+
+
+def binding_of(node: ast.Name, scope: Scope, ctx: Context) -> ast.AST | None:
+    """What a name certainly stands for where it is read: an expression, a definition, a parameter, an import."""
+    assigned = ctx.uses.flow.definition(node, scope)
+    if assigned is not None:
+        return assigned
+    owner = scope.find(node.id)
+    if owner is None:
+        return None
+    state = ctx.uses.flow.reaching(node.id, owner).reads.get(node)
+    if state is not None and len(state) == 1 and (found := next(iter(state))) is not owner.node:
+        return found if isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) else None
+    bindings: list[Binding] = owner.bindings[node.id]
+    if len(bindings) != 1:
+        return None
+    return bindings[0].value or bindings[0].node
+
+
+def kind_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | None:
+    """ "function", "class", "module", "scripted" or "container"; None where the code does not show it."""
+    if isinstance(node, ast.Lambda):
+        return "function"
+    if isinstance(node, (ast.List, ast.Dict)):
+        return "container"
+    if isinstance(node, ast.Name) and depth:
+        found = binding_of(node, use.place.scope, ctx)
+        if isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return "function"
+        if isinstance(found, ast.ClassDef):
+            return "class"
+        if isinstance(found, ast.arg):
+            return _annotated(found)
+        if isinstance(found, ast.alias):
+            name = found.asname or found.name
+            return None if "." in name else "class" if _CLASS_NAME.match(name) else "function"
+        return kind_of(found, use, ctx, depth - 1) if isinstance(found, ast.expr) else None
+    if isinstance(node, ast.Call):
+        resolved = ctx.resolve(node, use)
+        if resolved is not None and resolved.names[0].startswith("torch.jit."):
+            return "scripted"
+        if isinstance(node.func, ast.Attribute) and node.func.attr in (
+            "eval",
+            "train",
+            "to",
+            "cuda",
+            "cpu",
+            "half",
+        ):
+            return kind_of(node.func.value, use, ctx, depth - 1) or "module"
+        return "module" if _CLASS_NAME.match(leaf(node.func) or "") else None
+    if isinstance(node, ast.Attribute):
+        if node.attr == "forward":
+            return "module"
+        if node.attr.startswith("forward_"):
+            return "function"
+        resolved = ctx.resolve(node, use)
+        if resolved is not None and resolved.certain and "()" not in resolved.names[0]:
+            return "class" if _CLASS_NAME.match(node.attr) else "function"
+        if node.attr.endswith(("model", "module", "net", "network", "backbone")):
+            return "module"
+    return None
+
+
+def _annotated(parameter: ast.arg) -> str | None:
+    """What a parameter's annotation says it is, or its name where that is the usual one for a function."""
+    annotation = ast.unparse(parameter.annotation) if parameter.annotation is not None else ""
+    if "Callable" in annotation or (not annotation and parameter.arg in _FUNCTION_NAMES):
+        return "function"
+    return "module" if "Module" in annotation or parameter.arg in ("model", "module", "net", "self") else None
+
+
+def inputs_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | None:
+    """ "tuple", "list" or "one" (argument) for the example inputs of a trace; None where the code does not show it."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return type(node).__name__.lower()
+    if isinstance(node, (ast.Dict, ast.DictComp)):
+        return "one"
+    if isinstance(node, ast.Name) and depth:
+        found = binding_of(node, use.place.scope, ctx)
+        owner = use.place.scope.find(node.id)
+        arguments = (
+            owner.node.args
+            if owner and isinstance(owner.node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            else None
+        )
+        if isinstance(found, ast.arg) and arguments is not None and found is arguments.vararg:
+            return "tuple"
+        if isinstance(found, ast.arg) and found.annotation is not None:
+            text = ast.unparse(found.annotation).replace("typing.", "").replace("torch.", "")
+            return "tuple" if re.match(r"[Tt]uple\b", text) else "one" if text == "Tensor" else None
+        return inputs_of(found, use, ctx, depth - 1) if isinstance(found, ast.expr) else None
+    if isinstance(node, ast.Call):
+        name = leaf(node.func)
+        resolved = ctx.resolve(node.func, use)
+        if name in ("tuple", "list") and resolved is None:
+            return name
+        torch_function = resolved is not None and resolved.names[0].startswith("torch.")
+        if torch_function or (isinstance(node.func, ast.Attribute) and name in _TENSOR_METHODS):
+            return "one"
+    return None
+
+
+def shape_of(node: ast.expr, use: Use, ctx: Context) -> list[ast.expr] | None:
+    """The sizes that a tensor is made with (``torch.randn(2, 3)``), followed through a variable and `.to(...)`."""
+    for _ in range(4):
+        if isinstance(node, ast.Name):
+            found = binding_of(node, use.place.scope, ctx)
+            if not isinstance(found, ast.expr):
+                return None
+            node = found
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _TENSOR_METHODS
+        ):
+            if node.func.attr in (
+                "view",
+                "reshape",
+                "permute",
+                "transpose",
+                "unsqueeze",
+                "squeeze",
+                "expand",
+                "repeat",
+            ):
+                return None
+            node = node.func.value
+        else:
+            break
+    if not isinstance(node, ast.Call) or leaf(node.func) not in _FACTORIES - {
+        "tensor",
+        "arange",
+        "linspace",
+        "eye",
+    }:
+        return None
+    resolved = ctx.resolve(node.func, use)
+    if resolved is None or not resolved.names[0].startswith("torch."):
+        return None
+    sizes: Sequence[ast.expr] = node.args
+    if leaf(node.func) == "randint":
+        sizes = [argument for argument in node.args if isinstance(argument, (ast.Tuple, ast.List))][:1]
+    if sizes and isinstance(sizes[0], (ast.Tuple, ast.List)):
+        sizes = sizes[0].elts
+    return None if not sizes or any(isinstance(size, ast.Starred) for size in sizes) else list(sizes)

@@ -1,0 +1,76 @@
+"""Whether a function has what a trace would freeze: control flow, and numbers made of tensors."""
+
+from __future__ import annotations
+
+import ast
+
+from torchmigrate.semantics.resolve import leaf
+
+_STATIC_TYPES = frozenset({"bool", "str"})
+_STATIC_CALLS = frozenset(
+    {"isinstance", "hasattr", "is_scripting", "is_tracing", "dim", "is_cuda", "is_floating_point"}
+)
+_NUMBERS = frozenset({"int", "float", "bool", "len", "tensor"})
+_CONVERSIONS = frozenset({"item", "tolist", "tensor"})
+_STATIC_ATTRIBUTES = frozenset({"ndim", "dtype", "device", "is_cuda", "requires_grad", "training"})
+
+
+def depends_on_values(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a loop, a branch or a number may depend on the value or the size of a tensor.
+
+    Not counted are tests for None, of types, of flags (parameters annotated as bool or str), and loops over literals.
+    Numbers are what `int`, `.item()` and their like return, and what `torch.tensor` is given: a trace keeps the values
+    that they have in it.
+    """
+    arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    flags = {
+        a.arg for a in arguments if a.annotation is not None and ast.unparse(a.annotation) in _STATIC_TYPES
+    }
+    for node in ast.walk(function):
+        if isinstance(node, (ast.If, ast.IfExp)) and not _is_static(node.test, flags):
+            return True
+        if isinstance(node, ast.While) and not isinstance(node.test, ast.Constant):
+            return True
+        if isinstance(node, (ast.For, ast.comprehension)) and not _is_counted(node.iter):
+            return True
+        if isinstance(node, ast.Call) and _freezes(node):
+            return True
+    return False
+
+
+def _freezes(call: ast.Call) -> bool:
+    """Whether a trace keeps what the call returns as a constant, though it is not one."""
+    if leaf(call.func) not in (_NUMBERS if isinstance(call.func, ast.Name) else _CONVERSIONS):
+        return False
+    functions = {
+        node.func for argument in call.args for node in ast.walk(argument) if isinstance(node, ast.Call)
+    }
+    given = [node for argument in call.args for node in ast.walk(argument) if node not in functions]
+    return not call.args or any(isinstance(node, ast.Name) for node in given)
+
+
+def _is_static(test: ast.expr, flags: set[str]) -> bool:
+    if isinstance(test, ast.Constant):
+        return True
+    if isinstance(test, ast.Name):
+        return test.id in flags
+    if isinstance(test, ast.BoolOp):
+        return all(_is_static(value, flags) for value in test.values)
+    if isinstance(test, ast.UnaryOp):
+        return _is_static(test.operand, flags)
+    if isinstance(test, ast.Call):
+        return leaf(test.func) in _STATIC_CALLS
+    if isinstance(test, ast.Attribute):
+        return test.attr in _STATIC_ATTRIBUTES
+    if isinstance(test, ast.Compare):
+        sides = (test.left, *test.comparators)
+        is_none = any(isinstance(side, ast.Constant) and side.value is None for side in sides)
+        return is_none or all(_is_static(side, flags) for side in sides)
+    return False
+
+
+def _is_counted(iterable: ast.expr) -> bool:
+    """Whether the number of rounds is written in the code."""
+    if isinstance(iterable, ast.Call) and leaf(iterable.func) in ("range", "enumerate", "zip"):
+        return all(isinstance(a, ast.Constant) or _is_counted(a) for a in iterable.args)
+    return isinstance(iterable, (ast.Tuple, ast.List))

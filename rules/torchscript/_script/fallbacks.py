@@ -1,0 +1,132 @@
+"""Fallbacks to TorchScript that no supported torch reaches: ``try: torch.compile … except: torch.jit.script``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Fix, Safety
+from torchmigrate.model.versions import Version
+from torchmigrate.rewrite.blocks import Blocks
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Place
+
+_COMPILE: Version = (2, 0)
+"""The torch that brought `torch.compile`; no older one is supported."""
+_TITLE = "Remove the branch that no supported torch reaches"
+
+
+def dead_arm(use: Use, ctx: Context) -> Fix | str | None:
+    """The fix that removes the branch around ``use``, or why it stays; None where no such branch is dead."""
+    for parent, child in pairwise((*use.parents, use.node)):
+        if isinstance(parent, ast.IfExp) and child is not parent.test:
+            value = decided(parent.test, use, ctx)
+            if value is not None and child is (parent.orelse if value else parent.body):
+                return _live_operand(parent, value, ctx)
+    for inner, outer in pairwise(use.place.outwards()):
+        node = outer.statement
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return None
+        if isinstance(node, ast.If):
+            value = decided(node.test, use, ctx)
+            if value is not None and inner.statement in (node.orelse if value else node.body):
+                return _fix(Blocks(ctx.source).decided(outer, value))
+        if isinstance(node, ast.Try) and _compiles(node, use, ctx) and _is_in_handler(node, inner):
+            return _without_handler(node, outer, inner, ctx)
+    return None
+
+
+def decided(test: ast.expr, use: Use, ctx: Context) -> bool | None:
+    """The value that a test of torch's version has on every supported torch, if it is the same on all."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        value = decided(test.operand, use, ctx)
+        return None if value is None else not value
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "hasattr":
+        name = test.args[1] if len(test.args) == 2 else None
+        is_compile = isinstance(name, ast.Constant) and name.value == "compile"
+        return True if is_compile and ctx.is_named(test.args[0], use, "torch") else None
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and _is_version(test.left, use, ctx):
+        bound = _version(test.comparators[0])
+        if bound is not None and isinstance(test.ops[0], (ast.GtE, ast.Lt)) and bound <= ctx.options.minimum:
+            return isinstance(test.ops[0], ast.GtE)
+    return None
+
+
+def _is_version(node: ast.expr, use: Use, ctx: Context, depth: int = 3) -> bool:
+    """Whether an expression is torch's version, parsed or not: no arithmetic, no part of it alone."""
+    if isinstance(node, ast.Name) and depth:
+        value = ctx.uses.flow.definition(node, use.place.scope)
+        return value is not None and _is_version(value, use, ctx, depth - 1)
+    if not isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
+        return False
+    if isinstance(node, ast.Attribute):
+        return ctx.is_named(node, use, "torch.__version__", "torch.version.__version__")
+    if isinstance(node, ast.Subscript):
+        head = isinstance(node.slice, ast.Slice) and node.slice.lower is None
+        return head and _is_version(node.value, use, ctx, depth)
+    return any(
+        ctx.is_named(part, use, "torch.__version__", "torch.version.__version__")
+        for part in ast.walk(node)
+        if isinstance(part, ast.Attribute)
+    ) and not any(
+        isinstance(part, ast.Subscript) and not isinstance(part.slice, (ast.Slice, ast.Constant))
+        for part in ast.walk(node)
+    )
+
+
+def _version(node: ast.expr) -> Version | None:
+    """The version in ``"2.1"``, ``(2, 1)``, ``parse("2.1.0")``."""
+    if isinstance(node, ast.Call) and len(node.args) == 1:
+        return _version(node.args[0])
+    if isinstance(node, ast.Tuple):
+        numbers = [e.value for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, int)]
+        return (
+            (numbers[0], numbers[1] if len(numbers) > 1 else 0)
+            if len(numbers) == len(node.elts) >= 1
+            else None
+        )
+    text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+    match = re.match(r"(\d+)(?:\.(\d+))?", text)
+    return (int(match[1]), int(match[2] or 0)) if match else None
+
+
+def _compiles(node: ast.Try, use: Use, ctx: Context) -> bool:
+    """Whether the ``try`` block does nothing but name or call `torch.compile`."""
+    for statement in node.body:
+        value = getattr(statement, "value", None)
+        if not isinstance(statement, (ast.Assign, ast.Return, ast.Expr)) or value is None:
+            return False
+        function = value.func if isinstance(value, ast.Call) else value
+        if not ctx.is_named(function, use, "torch.compile"):
+            return False
+    return len(node.body) == 1 and not node.orelse and not node.finalbody
+
+
+def _is_in_handler(node: ast.Try, inner: Place) -> bool:
+    return any(inner.statement in handler.body for handler in node.handlers)
+
+
+def _without_handler(node: ast.Try, outer: Place, inner: Place, ctx: Context) -> Fix | str:
+    """Leaves what the ``try`` block does, or, in a longer chain, what the arm itself falls back to."""
+    if isinstance(inner.statement, ast.Try) and len(inner.block) == 1 and len(inner.statement.handlers) == 1:
+        return _fix(Blocks(ctx.source).unwrapped(inner, inner.statement.handlers[0].body))
+    if len(node.handlers) > 1:
+        return "the fallback is one of several handlers; remove it by hand"
+    return _fix(Blocks(ctx.source).unwrapped(outer, node.body))
+
+
+def _live_operand(node: ast.IfExp, value: bool, ctx: Context) -> Fix | str:
+    live = node.body if value else node.orelse
+    whole = ctx.source.span(node)
+    if b"#" in ctx.source.text[whole.start : whole.end]:
+        return "a comment stands in the part that would go"
+    parent = ctx.uses.flow.parents[node]
+    return Fix((ctx.replace(node, ctx.embedded(live, parent)),), Safety.UNSAFE, _TITLE)
+
+
+def _fix(edits: tuple[object, ...] | str) -> Fix | str:
+    return edits if isinstance(edits, str) else Fix(edits, Safety.UNSAFE, _TITLE)  # type: ignore[arg-type]

@@ -1,0 +1,28 @@
+"""What the author of a rule imports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torchmigrate.model.findings import Finding, Fix, NoFix
+from torchmigrate.model.rule import Rule
+from torchmigrate.model.vocabulary import Kind, Safety, Severity, Sort
+
+if TYPE_CHECKING:
+    from torchmigrate.engine.context import Context
+    from torchmigrate.semantics.uses import Use
+
+__all__ = ["Context", "Finding", "Fix", "Kind", "NoFix", "Rule", "Safety", "Severity", "Sort", "Use"]
+
+
+def __getattr__(name: str) -> Any:
+    """`Context` and `Use`, which rules only name in annotations: importing them would make every run wait."""
+    if name == "Context":
+        from torchmigrate.engine.context import Context
+
+        return Context
+    if name == "Use":
+        from torchmigrate.semantics.uses import Use
+
+        return Use
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

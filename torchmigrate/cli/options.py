@@ -1,0 +1,134 @@
+"""Command-line options made from the fields of `Settings`, and the settings that a command line amounts to."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from torchmigrate.console.terminal import escape
+from torchmigrate.model import versions
+from torchmigrate.project.minimum import Minimum, find_minimum
+from torchmigrate.settings import config
+from torchmigrate.settings.config import ConfigError, Layer
+from torchmigrate.settings.settings import FLAG, PER_FILE, Kind, Settings, default_as_toml, fields, key
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Failure(click.ClickException):
+    """Ends the command with a message and exit status 2."""
+
+    exit_code = 2
+
+    def __init__(self, message: str) -> None:
+        super().__init__(escape(message))  # of a path with a line end there is one line too
+
+
+class Loaded(NamedTuple):
+    """The settings of a run, and where they come from."""
+
+    settings: Settings
+    minimum: Minimum
+    config_file: str | None
+
+
+def of_settings(command: Command) -> Command:
+    """Decorator: an option for every setting, and those that say which configuration file is read."""
+    command = click.option("--isolated", is_flag=True, help="Read no configuration file.")(command)
+    command = click.option("--config", metavar="FILE", help="The configuration file; default: the nearest.")(
+        command
+    )
+    for one in reversed(fields()):
+        command = _option(one)(command)
+    return command
+
+
+def load(options: Mapping[str, Any], paths: Sequence[str], stdin_filename: str | None) -> Loaded:
+    """The settings for a run over ``paths`` from the parameters that `of_settings` declares.
+
+    Raises Failure.
+    """
+    try:
+        folder = _common_folder(paths, stdin_filename)
+    except FileNotFoundError:
+        raise Failure("the current folder is gone") from None
+    try:
+        stated = _stated(options)
+        config_file = None
+        if not options["isolated"]:
+            config_file = options["config"] or config.find_file(folder)
+        layers = config.read_layers(config_file) if config_file else []
+    except ConfigError as error:
+        raise Failure(str(error)) from None
+    settings = config.merge([Layer(stated, os.curdir), *layers])
+    stated_minimum = settings.min_version
+    minimum = find_minimum(folder) if stated_minimum is None else Minimum(stated_minimum)
+    return Loaded(settings, minimum, config_file)
+
+
+def describe(loaded: Loaded) -> str:
+    """The range of versions that a run judges by, and where its lower end comes from."""
+    minimum = loaded.minimum
+    if minimum.source is None:
+        origin = "no metadata of the project names torch"
+    else:
+        origin = minimum.source if minimum.bounded else f"no lower bound in {minimum.source}"
+    target = versions.render(loaded.settings.target_version)
+    return f"torch {versions.render(minimum.version)} ({origin}) to {target}"
+
+
+def _option(one: dataclasses.Field[Any]) -> Callable[[Command], Command]:
+    kind: Kind[Any] = one.metadata["kind"]
+    spelled = "--" + (one.metadata["option"] or key(one.name))
+    about = one.metadata["help"]
+    if kind is FLAG:
+        return click.option(f"{spelled}/--no-{spelled[2:]}", one.name, default=None, help=about)
+    if not kind.many:
+        about += f" [default: {default_as_toml(one)}]"
+    if kind.choices:
+        return click.option(spelled, one.name, type=click.Choice(kind.choices), help=about)
+    return click.option(spelled, one.name, multiple=kind.many, metavar=one.metadata["metavar"], help=about)
+
+
+def _stated(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that the command line states, checked."""
+    table: dict[str, object] = {}
+    for one in fields():
+        value = options.get(one.name)
+        if value is None or value == ():
+            continue
+        kind: Kind[Any] = one.metadata["kind"]
+        if kind is PER_FILE:
+            value = _per_file(value)
+        elif kind.many:
+            value = [item.strip() for text in value for item in text.split(",") if item.strip()]
+        table[one.metadata["option"] or key(one.name)] = value
+    # Options that are spelled differently from their keys are flags, which click has checked.
+    renamed = {one.metadata["option"]: key(one.name) for one in fields() if one.metadata["option"]}
+    return config.parse({renamed.get(name, name): value for name, value in table.items()}, "command line")
+
+
+def _per_file(texts: Sequence[str]) -> dict[str, list[str]]:
+    table: dict[str, list[str]] = {}
+    for text in texts:
+        pattern, colon, codes = text.rpartition(":")
+        if not colon:
+            raise ConfigError(f"command line: `per-file-ignores` must be GLOB:CODE,CODE, not {text!r}")
+        table.setdefault(pattern, []).extend(code.strip() for code in codes.split(",") if code.strip())
+    return table
+
+
+def _common_folder(paths: Sequence[str], stdin_filename: str | None) -> str:
+    """The folder that holds all of ``paths``: where the search for the project's files begins."""
+    places = [stdin_filename or os.curdir if path == "-" else path for path in paths]
+    folders = [
+        os.path.realpath(place if os.path.isdir(place) else os.path.dirname(place)) for place in places
+    ]
+    try:
+        return os.path.commonpath(folders)
+    except ValueError:  # several drives
+        return os.curdir

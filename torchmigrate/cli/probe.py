@@ -1,0 +1,249 @@
+"""The command `torchmigrate probe`.
+
+Exit status: 0 everything fits, 1 something does not, 2 wrong usage, or facts that cannot be read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from torchmigrate.cli import output
+from torchmigrate.cli.options import Failure
+from torchmigrate.console.terminal import wants_color
+from torchmigrate.model import versions
+from torchmigrate.model.findings import FileResult, Finding
+from torchmigrate.model.vocabulary import Severity
+from torchmigrate.probe import collect, fleet, render
+from torchmigrate.probe import smoke as stages
+from torchmigrate.probe.facts import Facts, FactsError, to_json
+from torchmigrate.probe.verdict import judge
+from torchmigrate.settings import config
+from torchmigrate.settings.config import ConfigError, Layer
+from torchmigrate.settings.settings import Settings
+from torchmigrate.tables import matrix
+
+FORMATS = ("text", "full", "concise", "json", "github", "sarif")
+
+
+@click.command()
+@click.option("--python", metavar="PATH", help="The interpreter to judge; default: the active environment's.")
+@click.option("--target-version", metavar="VERSION", help="The torch to install; default: the newest known.")
+@click.option("--smoke", is_flag=True, help="Also run torch, stage by stage.")
+@click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON, and judge nothing.")
+@click.option(
+    "--facts", metavar="FILE", type=click.Path(), help="Judge recorded facts instead of this machine."
+)
+@click.option("--merge", is_flag=True, help="Judge the machines in FILES together.")
+@click.option("--ray", is_flag=True, help="Ask every node of a running Ray cluster.")
+@click.option("--ray-address", default="auto", show_default=True, help="The Ray cluster.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=collect.IMPORT_LIMIT,
+    show_default=True,
+    help="Seconds that importing torch may take.",
+)
+@click.option(
+    "--output-format", "style", type=click.Choice(FORMATS), default="text", help="How to print the verdict."
+)
+@click.option(
+    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
+)
+@click.option("-o", "--output-file", metavar="FILE", help="Write to a file.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings.")
+@click.argument("files", nargs=-1, metavar="[FILES]...", type=click.Path(path_type=Path))
+def probe(**given: Any) -> int:
+    """Tell whether this machine can run the installed torch, and the one to upgrade to."""
+    options = Options(given)
+    if options.merge or options.ray:
+        return options.many()
+    facts = options.facts_of_one()
+    if options.as_json:
+        return options.print_facts(to_json(facts))
+    return options.one(facts)
+
+
+def result(settings: Settings) -> FileResult:
+    """The verdict on this machine and the interpreter of this folder, for `torchmigrate check --with-probe`."""
+    python = collect.find_python(None, os.environ, Path.cwd())
+    if python is None:
+        raise Failure("no Python interpreter was found to probe")
+    verdict = judge(collect.collect(python, os.environ), _target(settings))
+    return FileResult("", findings=tuple(_kept(verdict.findings, settings)))
+
+
+def showing(settings: Settings) -> Settings:
+    """The settings with which a report lists the verdict itself: it is information where all is well."""
+    return dataclasses.replace(settings, show=(*settings.show, "RT032"))
+
+
+def _target(settings: Settings) -> str:
+    version = versions.render(settings.target_version)
+    if version not in matrix.versions():
+        known = f"{matrix.versions()[0]} to {matrix.versions()[-1]}"
+        raise Failure(f"torch {version} is not in the tables, which know {known}")
+    return version
+
+
+def _kept(found: Iterable[Finding], settings: Settings) -> list[Finding]:
+    """The findings that the settings do not ignore; what they select is about the code."""
+    ignoring = Settings(ignore=settings.ignore)
+    return [finding for finding in found if ignoring.selects(finding.code, "probe", True)]
+
+
+class Options:
+    """What the command line asks for, checked."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.python: str | None = given["python"]
+        self.smoke: bool = given["smoke"]
+        self.as_json: bool = given["as_json"]
+        self.facts: str | None = given["facts"]
+        self.merge: bool = given["merge"]
+        self.ray: bool = given["ray"]
+        self.address: str = given["ray_address"]
+        self.limit: float = given["timeout"]
+        self.style: str = given["style"]
+        self.files: tuple[Path, ...] = given["files"]
+        self._output_file: str | None = given["output_file"]
+        self._exit_zero: bool = given["exit_zero"]
+        self._color: str = given["color"]
+        self._check()
+        self.settings = _settings(given["target_version"])
+        self.target = _target(self.settings)
+
+    def _check(self) -> None:
+        sources = [name for name in ("facts", "merge", "ray") if getattr(self, name)]
+        if len(sources) > 1:
+            raise click.UsageError(f"--{sources[0]} and --{sources[1]} exclude each other")
+        if self.files and not self.merge:
+            raise click.UsageError("FILES go with --merge")
+        if self.merge and not self.files:
+            raise click.UsageError("--merge needs facts files")
+        if sources and self.smoke:
+            raise click.UsageError(
+                f"--smoke runs torch on this machine, which --{sources[0]} does not look at"
+            )
+        if sources and self.python:
+            raise click.UsageError(f"--python is for this machine, which --{sources[0]} does not look at")
+
+    def facts_of_one(self) -> Facts:
+        """The facts to judge: the recorded ones, or this machine's."""
+        if self.facts is None:
+            return collect.collect(self._interpreter(), os.environ, limit=self.limit)
+        machines = self._read(Path(self.facts))
+        if len(machines) != 1:
+            raise Failure(f"{self.facts}: holds {len(machines)} machines; judge them with --merge")
+        return machines[0][1]
+
+    def one(self, facts: Facts) -> int:
+        """Judges one machine."""
+        verdict = judge(facts, self.target)
+        ran = stages.smoke(self._interpreter(), facts, os.environ) if self.smoke else []
+        found = [*verdict.findings, *stages.findings(ran, verdict.findings)]
+        shown = _kept(found, self.settings)
+        if self.style != "text":
+            return self._report(shown)
+        colored = self._colored()
+        text = render.rich(verdict, _width(), shown, ran) if colored else render.plain(verdict, shown, ran)
+        self._print(text)
+        return self._status(shown)
+
+    def many(self) -> int:
+        """Judges the machines in facts files, or the nodes of a cluster."""
+        machines = []
+        if self.ray:
+            from torchmigrate.probe import ray
+            from torchmigrate.probe.facts import from_json
+
+            try:
+                nodes = ray.facts_of_nodes(self.address, self.limit)
+            except ray.RayError as error:
+                raise Failure(str(error)) from None
+            if self.as_json:
+                return self.print_facts(nodes)
+            machines = [(f"node {i}", from_json(node)) for i, node in enumerate(nodes)]
+        for file in self.files:
+            machines += self._read(file)
+        if self.as_json:
+            return self.print_facts([to_json(facts) for _, facts in machines])
+        groups = fleet.group(machines, self.target)
+        found = _kept(fleet.findings(groups), self.settings)
+        if self.style != "text":
+            return self._report(found)
+        table = fleet.table(groups)
+        text = render.table(table, _width()) if self._colored() else fleet.plain(groups)
+        self._print(text + render.lines(found))
+        return self._status(found)
+
+    def print_facts(self, data: Any) -> int:
+        """Prints facts as JSON."""
+        self._print(json.dumps(data, indent=2) + "\n")
+        return 0
+
+    def _interpreter(self) -> str:
+        python = collect.find_python(self.python, os.environ, Path.cwd())
+        if python is None:
+            raise Failure("no Python interpreter was found; name one with --python PATH")
+        return python
+
+    def _read(self, path: Path) -> list[tuple[str, Facts]]:
+        try:
+            return fleet.read(path)
+        except FactsError as error:
+            raise Failure(str(error)) from None
+
+    def _report(self, found: list[Finding]) -> int:
+        import io
+
+        from torchmigrate.engine import registry
+        from torchmigrate.project.minimum import Minimum
+        from torchmigrate.reporters.report import Report, load
+
+        minimum = Minimum(self.settings.min_version or versions.OLDEST)
+        report = Report(self.settings, minimum, registry.rules, color=self._colored())
+        result = FileResult("", findings=tuple(found))
+        report.add(result)
+        text = io.StringIO()
+        load(self.style).write([result], report, text)
+        self._print(text.getvalue())
+        return self._status(found)
+
+    def _status(self, found: list[Finding]) -> int:
+        limit = Severity(self.settings.fail_on).rank
+        return 1 if not self._exit_zero and any(f.severity.rank >= limit for f in found) else 0
+
+    def _print(self, text: str) -> None:
+        if self._output_file:
+            with output.replaced(self._output_file) as out:
+                out.write(text)
+        else:
+            output.print_text(text)
+
+    def _colored(self) -> bool:
+        return self._output_file is None and wants_color(self._color, sys.stdout)
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns
+
+
+def _settings(target: str | None) -> Settings:
+    """The project's settings, with the target version from the command line; every severity is shown."""
+    stated: dict[str, Any] = {"show": ("error", "warning", "info")}
+    try:
+        if target is not None:
+            stated["target_version"] = versions.parse(target)
+        file = config.find_file(os.getcwd())
+        return config.merge([Layer(stated, os.curdir), *(config.read_layers(file) if file else [])])
+    except (ConfigError, ValueError) as error:
+        raise Failure(str(error)) from None

@@ -1,0 +1,1 @@
+"""What the terminal sees: text that cannot control it, colour, progress, diffs."""

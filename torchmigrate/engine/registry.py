@@ -1,0 +1,112 @@
+"""Finds the rules: every module below `torchmigrate.rules`, and those that other packages offer.
+
+Another package offers rules through entry points of the group ``torchmigrate.rules``; each names a package whose
+modules define a ``rule``, in sub-packages named after their families.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from torchmigrate.model.rule import Rule
+from torchmigrate.model.vocabulary import Severity
+
+if TYPE_CHECKING:
+    from torchmigrate.settings.settings import Settings
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """All rules by code, in the order of their codes. Raises ValueError if two have the same code."""
+    found: dict[str, Rule] = {}
+    for module in _modules():
+        rule = getattr(module, "rule", None)
+        if not isinstance(rule, Rule):
+            continue
+        rule.name, rule.family = _names(module)
+        rule.doc = module.__doc__ or ""
+        if rule.code in found:
+            raise ValueError(f"{rule.code} is both {found[rule.code].name} and {rule.name}")
+        found[rule.code] = rule
+    return dict(sorted(found.items()))
+
+
+def selected(settings: Settings) -> Mapping[str, Rule]:
+    """The rules that ``settings`` select, by code."""
+    return {code: rule for code, rule in rules().items() if settings.selects(code, rule.family, rule.default)}
+
+
+def check_selectors(settings: Settings, rules: Iterable[Rule]) -> None:
+    """Raises ConfigError for a selector that fits no rule: a misspelt one would silently select nothing."""
+    from torchmigrate.settings.config import ConfigError, nearest
+
+    known = ["ALL"]
+    for rule in rules:
+        known += [rule.code, rule.family]
+    severities = [severity.value for severity in Severity]
+    for selector in settings.selectors + tuple(shown for shown in settings.show if shown not in severities):
+        upper = selector.upper()
+        if not any(name.upper() == upper or name.upper().startswith(upper) for name in known):
+            raise ConfigError(f"no rule fits `{selector}`{nearest(selector, sorted(set(known)))}")
+
+
+def _names(module: ModuleType) -> tuple[str, str]:
+    family, _, name = module.__name__.rpartition(".")
+    return name.replace("_", "-"), family.rpartition(".")[2].replace("_", "-")
+
+
+def _modules() -> Iterator[ModuleType]:
+    yield from _below(importlib.import_module("torchmigrate.rules"))
+    for package in offered():
+        yield from _below(package)
+
+
+def _below(package: ModuleType) -> Iterator[ModuleType]:
+    """The modules of a package's sub-packages, by name."""
+    for folder in package.__path__:
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            if (
+                entry.is_dir()
+                and not entry.name.startswith("_")
+                and os.path.exists(os.path.join(entry.path, "__init__.py"))
+            ):
+                for name in sorted(os.listdir(entry.path)):
+                    stem, suffix = os.path.splitext(name)
+                    if suffix == ".py" and stem != "__init__":
+                        yield importlib.import_module(f"{package.__name__}.{entry.name}.{stem}")
+
+
+_GROUP = b"torchmigrate.rules"
+
+
+def offered() -> Iterator[ModuleType]:
+    """The packages of rules that other distributions name in their entry points."""
+    if not any(map(_has_entry_points, sys.path)):
+        return
+    from importlib.metadata import entry_points
+
+    for entry in sorted(entry_points(group=_GROUP.decode()), key=lambda entry: entry.name):
+        module = entry.load()
+        if isinstance(module, ModuleType):
+            yield module
+
+
+def _has_entry_points(folder: str) -> bool:
+    """Whether a distribution below ``folder`` names the group; asking `importlib.metadata` takes 40 ms to import."""
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            if entry.name.endswith(("-info", ".egg")):
+                with (
+                    contextlib.suppress(OSError),
+                    open(os.path.join(entry.path, "entry_points.txt"), "rb") as file,
+                ):
+                    if _GROUP in file.read():
+                        return True
+    return False

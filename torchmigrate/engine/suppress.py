@@ -1,0 +1,209 @@
+"""Comments that silence findings.
+
+* ``# torchmigrate: ignore`` or ``# torchmigrate: ignore TS101, SC2``, at the end of any line of a statement, or on
+  a line of its own before it. Of a compound statement it covers the header with its decorators, not the body.
+* ``# torchmigrate: ignore-file`` or ``# torchmigrate: ignore-file TS``, anywhere in the file (or notebook).
+
+Codes may be prefixes. A reason may follow after `` -- ``.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from torchmigrate.model.findings import Edit, Finding, Fix, Span
+from torchmigrate.model.vocabulary import Safety, Severity
+from torchmigrate.text.directives import BODY, DIRECTIVE, MARK
+from torchmigrate.text.source import Source, SourceError
+
+UNUSED = "XX001"
+MALFORMED = "XX002"
+
+
+@dataclass(slots=True)
+class _Directive:
+    span: Span
+    """The directive, from its ``#``."""
+    comment: Span
+    """The comment that it is (a part of)."""
+    covers: Span | None
+    """The statement that it speaks of; None for the whole file."""
+    codes: tuple[str, ...]
+    """Codes and prefixes; empty for all."""
+    codes_span: Span
+    used: set[str] = field(default_factory=set)
+    """Those of ``codes`` that silenced something; an empty string where there are none."""
+
+    def silences(self, finding: Finding) -> bool:
+        """Whether this covers ``finding``; remembers it."""
+        if finding.span is None:
+            return False
+        if self.covers and not self.covers.start <= finding.span.start < self.covers.end:
+            return False
+        matching = {code for code in self.codes or ("",) if finding.code.startswith(code)}
+        self.used |= matching
+        return bool(matching)
+
+
+class Suppressions:
+    """The directives of one source."""
+
+    def __init__(self, source: Source, directives: list[_Directive], malformed: list[Span]) -> None:
+        self._source = source
+        self._directives = directives
+        self._malformed = malformed
+
+    def apply(
+        self, findings: Iterable[Finding], selected: Callable[[str], bool]
+    ) -> tuple[list[Finding], int]:
+        """The findings that are not silenced, with those about the comments themselves, and how many were.
+
+        ``selected`` says whether this run looked for all that a code or prefix names (an empty one names the
+        whole default selection); a comment is not called unused for what nobody looked for.
+        """
+        findings = list(findings)
+        kept = [finding for finding in findings if not self._silences(finding)]
+        own = [f for f in [*self._unused(selected), *self._misunderstood()] if selected(f.code)]
+        named = {code for d in self._directives if not d.covers for code in d.codes if code.startswith("XX")}
+        own = [finding for finding in own if not finding.code.startswith(tuple(named))]
+        return kept + own, len(findings) - len(kept)
+
+    def _silences(self, finding: Finding) -> bool:
+        # Each one is asked, for each one that matches is of use.
+        return bool([directive for directive in self._directives if directive.silences(finding)])
+
+    def _unused(self, selected: Callable[[str], bool]) -> Iterator[Finding]:
+        for directive in self._directives:
+            all_codes = directive.codes or ("",)
+            unused = [
+                code
+                for code in all_codes
+                if code not in directive.used and not code.startswith("XX") and selected(code)
+            ]
+            if not unused:
+                continue
+            left = [code for code in all_codes if code not in unused]
+            named = ", ".join(f"`{code}`" for code in unused if code)
+            message = f"nothing to silence here for {named}" if named else "nothing to silence here"
+            fix = Fix(
+                (self._narrowed(directive, left) if left else self._removed(directive),),
+                Safety.SAFE,
+                "Remove what silences nothing",
+            )
+            yield self._finding(UNUSED, message, directive.span, fix)
+
+    def _misunderstood(self) -> Iterator[Finding]:
+        for span in self._malformed:
+            text = self._source.segment(span)
+            hint = "write `# torchmigrate: ignore TS101` or `# torchmigrate: ignore-file TS101`"
+            yield self._finding(
+                MALFORMED, f"`{text}` is not understood and silences nothing", span, hint=hint
+            )
+
+    def _finding(
+        self, code: str, message: str, span: Span, fix: Fix | None = None, hint: str | None = None
+    ) -> Finding:
+        source = self._source
+        return Finding(
+            code,
+            message,
+            Severity.WARNING,
+            source.path,
+            span,
+            source.location(span),
+            fix,
+            hint=hint,
+            source_lines=source.lines(span),
+        )
+
+    @staticmethod
+    def _narrowed(directive: _Directive, codes: list[str]) -> Edit:
+        return Edit(directive.codes_span.start, directive.codes_span.end, ", ".join(codes))
+
+    def _removed(self, directive: _Directive) -> Edit:
+        """Removes the directive with its line, the space before it, or (first of a longer comment) after it."""
+        text, span, comment = self._source.text, directive.span, directive.comment
+        line = self._source.whole_line(span.start)
+        before = text[line.start : span.start]
+        if span == comment and not before.strip():
+            return Edit(line.start, line.end, "")
+        if span.start == comment.start and span.end < comment.end:
+            rest = text[span.end : comment.end]
+            return Edit(span.start, span.end + len(rest) - len(rest.lstrip()), "")
+        return Edit(span.start - (len(before) - len(before.rstrip())), span.end, "")
+
+
+def suppressions(
+    source: Source, scan: Callable[[], tuple[list[Span], list[Span]]] | None = None
+) -> Suppressions:
+    """The suppression comments of ``source``; costs nothing where it has none.
+
+    ``scan`` gives the comments and the statements of what is no Python.
+    """
+    if MARK not in source.text:
+        return Suppressions(source, [], [])
+    comments, statements = _scan(source) if scan is None else scan()
+    starts = [statement.start for statement in statements]
+    directives: list[_Directive] = []
+    malformed: list[Span] = []
+    for comment in comments:
+        text = source.segment(comment)
+        for match in DIRECTIVE.finditer(text):
+            span = _sub_span(comment, text, match.span())
+            body = BODY.fullmatch(match["body"])
+            if body is None:
+                malformed.append(span)
+                continue
+            start = match.start("body")
+            codes = tuple(re.findall(r"[A-Z]+\d*", body["codes"] or ""))
+            codes_span = _sub_span(comment, text, (start + body.start("codes"), start + body.end("codes")))
+            at = bisect_right(starts, comment.start) - 1
+            if at < 0 or statements[at].end <= comment.start:
+                at += 1
+            nothing = Span(len(source.text), len(source.text))
+            covers = statements[at] if at < len(statements) else nothing
+            directives.append(_Directive(span, comment, None if body["file"] else covers, codes, codes_span))
+    return Suppressions(source, directives, malformed)
+
+
+def _sub_span(span: Span, text: str, characters: tuple[int, int]) -> Span:
+    start, end = (span.start + len(text[:offset].encode()) for offset in characters)
+    return Span(start, end)
+
+
+def _scan(source: Source) -> tuple[list[Span], list[Span]]:
+    """The comments, and the statements: logical lines with the comments in them and at their ends.
+
+    A compound statement's is its header, with the decorators. Empty where the text does not tokenize; then it does
+    not parse either.
+    """
+    import tokenize
+
+    from torchmigrate.text.tokens import tokens
+
+    comments: list[Span] = []
+    statements: list[Span] = []
+    begin: int | None = None
+    is_first = True
+    decorates = False
+    try:
+        for token in tokens(source):
+            if token.type == tokenize.COMMENT:
+                comments.append(token.span)
+            elif token.type == tokenize.NEWLINE:
+                if begin is not None and not decorates:
+                    statements.append(Span(begin, token.span.start + 1))
+                    begin = None
+                is_first = True
+            elif token.type not in (tokenize.NL, tokenize.INDENT):
+                if is_first:
+                    decorates = token.text == "@"
+                    is_first = False
+                if begin is None:
+                    begin = token.span.start
+    except SourceError:
+        return [], []
+    return comments, statements

@@ -1,0 +1,189 @@
+"""Gate 1: whether a file spells anything that leads to a watched symbol, asked of its bytes alone.
+
+Most files are turned away here, most of them because a word is missing in the set that their words make.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+from torchmigrate.model.symbols import segments
+
+_GENERIC = frozenset(
+    [
+        "_C",
+        "amp",
+        "c10d_functional",
+        "compile",
+        "cpu",
+        "cuda",
+        "device",
+        "distributed",
+        "export",
+        "fork",
+        "freeze",
+        "functional",
+        "ignore",
+        "load",
+        "nn",
+        "ops",
+        "optim",
+        "recv",
+        "save",
+        "script",
+        "send",
+        "Stream",
+        "tensor",
+        "torch",
+        "trace",
+        "unused",
+        "utils",
+        "wait",
+        "xpu",
+    ]
+)
+"""Identifiers too common in code that has nothing to do with a symbol to be its token, if it has another one."""
+
+_TORCH_RENAMED = (
+    rb"(?<![\w.])from\s+torch\s+import(?!\w)"
+    rb"|(?<!\w)torch\s+as\s"
+    rb"|(?<!\w)import\s*\(?\s*\*"
+    rb"|(?<!\w)from\s+[\w.]+\s+import(?:\s*\([^)]*|[^\n]*)(?<!\w)torch(?!\w)"
+    rb"|=\s*torch\s*(?:[;#,)\r\n]|\Z)"
+    rb"|[\"']torch(?:\.\w+)*[\"']"
+    rb"|(?<!\w)getattr\s*\(\s*torch(?!\w)"
+)
+"""The ways in which ``torch.jit`` can be meant without being spelled: another name, a star import, a string."""
+
+
+class Gate:
+    """Asks files for *tokens*: identifiers that every spelling of a symbol contains, whatever it is imported as,
+    because the import itself spells them. One token serves many symbols (``jit`` for all of ``torch.jit``).
+    """
+
+    def __init__(self, symbols: Iterable[str]) -> None:
+        symbols = list(symbols)
+        self.token_of = _tokens(symbols)
+        """The token of each symbol; for ``torch._C._jit_*`` the beginning ``_jit_`` of an identifier."""
+        served: dict[bytes, list[str]] = {}
+        for symbol, token in self.token_of.items():
+            served.setdefault(token.encode(), []).append(symbol)
+        open_ended = [segments(s[:-1]) for s in symbols if s.endswith("*") and not s.endswith(".*")]
+        self._beginnings = {parts[-1].encode(): parts[-2].encode() for parts in open_ended}
+        """Identifiers of which the symbols give the beginning only, each with the one before it."""
+        self._below_torch = {
+            token for token, of in served.items() if all(segments(s)[1:2] == [token.decode()] for s in of)
+        }
+        self._never_last = {
+            token
+            for token, of in served.items()
+            if token not in self._beginnings and all(segments(s)[-1] != token.decode() for s in of)
+        }
+        self._partners = {token: _beside(token.decode(), of) for token, of in served.items()}
+
+    def passes(self, text: bytes) -> bool:
+        """Whether the text mentions torch, and spells a token as an identifier of its own.
+
+        A token directly below torch is often a word of other libraries too (``triton.jit``): it counts if it is
+        spelled ``torch.jit``, or if the file has torch, or parts of it, under another name.
+        """
+        if b"torch" not in text:
+            return False
+        doubtful = False
+        for token in self._present(text):
+            if token in self._below_torch and not _below_torch(token).search(text):
+                doubtful = doubtful or any(True for _ in self._places(token, text))
+            elif any(True for _ in self._places(token, text)):
+                return True
+        return doubtful and re.search(_TORCH_RENAMED, text) is not None
+
+    def positions(self, text: bytes) -> Iterator[int]:
+        """The byte offsets at which the text spells a token."""
+        for token in self._present(text):
+            yield from self._places(token, text)
+
+    def _present(self, text: bytes) -> Iterator[bytes]:
+        """The tokens that the text spells, with what must stand beside them."""
+        words = set(text.translate(_WORDS).split())
+        for beginning, owner in self._beginnings.items():
+            if owner in words and beginning in text and self._pattern(beginning).search(text):
+                words.add(beginning)
+        for token, needed in self._partners.items():
+            if token in words and any(parts <= words for parts in needed):
+                yield token
+
+    def _pattern(self, name: bytes) -> re.Pattern[bytes]:
+        return identifier(name.decode(), beginning=name in self._beginnings)
+
+    def _places(self, token: bytes, text: bytes) -> Iterator[int]:
+        """Where the text spells a token, but for comments and decorators that can name no symbol."""
+        for match in self._pattern(token).finditer(text):
+            start, end = match.span()
+            before = text[text.rfind(b"\n", 0, start) + 1 : start].lstrip()
+            if _COMMENT.match(before):
+                continue
+            ends_decorator = _DECORATOR.fullmatch(before) and text[end : end + 1] in b"(\r\n"
+            if not (ends_decorator and token in self._never_last):
+                yield start
+
+
+_WORDS = re.sub(rb"\W", b" ", bytes(range(256)))
+"""Leaves identifiers, and spaces between them."""
+
+_COMMENT = re.compile(rb"#[^\r{]*\Z")
+"""The beginning of a line that is a comment, and cannot be the inside of an f-string or follow a ``\\r``."""
+
+_DECORATOR = re.compile(rb"@[ \t]*[\w.]*")
+
+
+def _beside(token: str, symbols: list[str]) -> list[frozenset[bytes]]:
+    """The other identifiers that a file must spell for the token to matter: one of these sets."""
+    needed: list[frozenset[bytes]] = []
+    for symbol in sorted(symbols, key=len):
+        others = (part for part in segments(symbol.rstrip("*")) if part not in ("torch", "()", token))
+        parts = frozenset(part.encode() for part in others)
+        if not any(fewer <= parts for fewer in needed):
+            needed.append(parts)
+    return needed
+
+
+@cache
+def _below_torch(token: bytes) -> re.Pattern[bytes]:
+    """Matches ``torch.token``, however it is broken over lines."""
+    return re.compile(rb"torch(?<!\wtorch)[\s\\]*\.[\s\\]*" + token + rb"(?!\w)")
+
+
+@cache
+def identifier(name: str, *, beginning: bool = False) -> re.Pattern[bytes]:
+    """Matches ``name`` as a whole identifier, or as the beginning of one.
+
+    The literal comes first and what must not precede it after, since only then `re` searches for the literal.
+    """
+    literal = re.escape(name).encode()
+    return re.compile(literal + (b"" if beginning else rb"(?!\w)") + rb"(?<!\w" + literal + rb")")
+
+
+def spelled(names: Iterable[str], text: bytes) -> Iterator[int]:
+    """The byte offsets at which the text spells one of the names as a whole identifier."""
+    for name in names:
+        if name.encode() in text:
+            yield from (match.start() for match in identifier(name).finditer(text))
+
+
+def _tokens(symbols: list[str]) -> dict[str, str]:
+    """Chooses a token for each symbol: the identifier that serves most symbols, the longest among equals."""
+    candidates = {symbol: _candidates(symbol) for symbol in symbols}
+    served = Counter(part for parts in candidates.values() for part in parts)
+    return {
+        symbol: max(parts, key=lambda part: (served[part], len(part), part))
+        for symbol, parts in candidates.items()
+    }
+
+
+def _candidates(symbol: str) -> list[str]:
+    parts = [part.rstrip("*") for part in segments(symbol) if part not in ("()", "*")]
+    rare = [part for part in parts if part not in _GENERIC]
+    return rare or parts[-1:]

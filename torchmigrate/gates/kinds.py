@@ -1,0 +1,69 @@
+"""Which files are project files, told by their names, and which of those say anything about torch."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+from functools import cache
+
+SUFFIXES = (".py", ".pyi", ".ipynb")
+"""What the names of files that hold Python end with."""
+
+MAX_METADATA_BYTES = 1 << 20
+"""A project file beyond this size is not read: no hand-written one comes near it."""
+
+_NAMES = (
+    (r"(?:.*[-_.])?(?:requirements|constraints?)(?:[-_.].*)?\.(?:txt|in)|(?:requirements|constraints).*\.txt", "requirements"),
+    (r"pyproject\.toml|pixi\.toml|uv\.toml|hatch\.toml|Pipfile", "toml"),
+    (r"(?:uv|poetry|pdm)\.lock|pylock(?:\..+)?\.toml|Pipfile\.lock", "lock"),
+    (r"setup\.cfg|tox\.ini", "ini"),
+    (r".*\.ya?ml", "yaml"),
+    (r".*\.(?:sh|bash|zsh|bat|ps1)|.*\.def", "shell"),
+    (r"(?:GNU)?[Mm]akefile(?:\..*)?|.*\.mk|[Jj]ustfile", "make"),
+    (r".*\.(?:md|markdown)", "markdown"),
+    (r"(?!.*\.(?:dockerignore|py|json|txt)$)(?:(?:.*[-_.])?(?:Dockerfile|Containerfile)(?:[-_.].*)?|.*\.dockerfile|dockerfile)", "docker"),
+)  # fmt: skip
+_SCRIPTS = ("setup.py", "noxfile.py")
+_FOLDERS = ("requirements", "constraints")
+
+_TOKENS = re.compile(rb"[Tt]orch|TORCH|nvidia/cuda")
+
+
+def kind_of(path: str) -> str | None:
+    """The kind of project file that ``path`` names, or None.
+
+    A ``.txt`` or ``.in`` file in a folder called ``requirements`` is a requirements file whatever its name.
+    """
+    name = os.path.basename(path)
+    if name.endswith((".py", ".pyi")):
+        return "python" if name in _SCRIPTS else None
+    found = _patterns().fullmatch(name)
+    if found is not None:
+        return found.lastgroup
+    in_folder = name.endswith((".txt", ".in")) and os.path.basename(os.path.dirname(path)) in _FOLDERS
+    return "requirements" if in_folder else None
+
+
+def paths() -> str:
+    """A regular expression for the paths of Python files and project files, as `.pre-commit-hooks.yaml` needs it."""
+    names = "|".join(pattern for pattern, _ in _NAMES).replace(".*", "[^/]*").replace(".+", "[^/]+")
+    folders = "|".join(_FOLDERS)
+    return rf"^(?:.*/)?(?:[^/]*\.(?:pyi?|ipynb)|{names}|(?:{folders})/[^/]*\.(?:txt|in))$"
+
+
+@cache
+def _patterns() -> re.Pattern[str]:
+    return re.compile("|".join(f"(?P<{kind}>{pattern})" for pattern, kind in _NAMES))
+
+
+def is_document(path: str) -> bool:
+    """Whether the file is a project file and no Python module (``setup.py`` is both)."""
+    return kind_of(path) not in (None, "python")
+
+
+def concerns(data: bytes) -> bool:
+    """Gate 1: whether the content can hold anything that a rule looks for."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        data = data.replace(b"\0", b"")
+    return _TOKENS.search(data) is not None

@@ -1,0 +1,56 @@
+"""Gate 1 as a whole: whether a file of any kind has to be looked at, asked of its name and bytes.
+
+No rule is needed to ask: a run over files that are all turned away loads none, where a cache has the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchmigrate.gates import kinds
+from torchmigrate.gates.gate import Gate
+from torchmigrate.gates.kinds import MAX_METADATA_BYTES, SUFFIXES
+from torchmigrate.text.directives import MARK
+
+if TYPE_CHECKING:
+    from torchmigrate.model.rule import Rule
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Turns files away for the rules of one run."""
+
+    gate: Gate
+    """For the symbols that the rules watch."""
+    modules: bool
+    """Whether a rule looks into Python modules."""
+    documents: bool
+    """Whether a rule looks into project files."""
+
+    @classmethod
+    def of(cls, rules: Iterable[Rule]) -> Screen:
+        """The screen for these rules."""
+        rules = list(rules)
+        symbols = {symbol for rule in rules for symbol in rule.watched}
+        documents = [bool(rule.references) for rule in rules]
+        return cls(Gate(sorted(symbols)), not all(documents), any(documents))
+
+    def wants(self, path: str) -> bool:
+        """Whether a rule looks into files of this name."""
+        return (self.modules and path.endswith(SUFFIXES)) or (
+            self.documents and kinds.kind_of(path) is not None
+        )
+
+    def concerns(self, path: str, data: bytes) -> bool:
+        """Whether a rule may have something to say of a file with this content."""
+        kind = kinds.kind_of(path)
+        if kind is not None and self.documents and _is_written(kind, data) and kinds.concerns(data):
+            return True
+        return kind in (None, "python") and (self.gate.passes(data) or MARK in data)
+
+
+def _is_written(kind: str, data: bytes) -> bool:
+    """Whether a project file is as small as those that people write; a larger one only has the name of one."""
+    return kind == "lock" or len(data) <= MAX_METADATA_BYTES

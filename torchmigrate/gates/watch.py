@@ -1,0 +1,67 @@
+"""The symbols that the rules watch, compiled into the questions that names are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torchmigrate.gates.gate import Gate
+from torchmigrate.model.symbols import join, segments
+
+
+class Watch:
+    """Answers, for a set of symbols (see `torchmigrate.model.rule.Rule.symbols`), what a name in a file may mean.
+
+    >>> Watch(["torch.jit.script", "torch._C._jit_*", ".to_torchscript"]).match("torch._C._jit_set_fusion")
+    'torch._C._jit_*'
+    """
+
+    def __init__(self, symbols: Iterable[str], gate: Gate | None = None) -> None:
+        symbols = sorted(set(symbols))
+        self.exact = frozenset(s for s in symbols if not s.endswith("*") and s[0] not in ".$")
+        self.prefixes = tuple(sorted((s[:-1] for s in symbols if s.endswith("*")), key=len, reverse=True))
+        self.methods = {s[1:]: s for s in symbols if s.startswith(".")}
+        self.variables = {s[1:]: s for s in symbols if s.startswith("$")}
+        """The environment variables, each with its symbol."""
+        self.gate = gate or Gate(symbols)
+        self._matched: dict[str, str | None] = {}
+        self.aliases: set[str] = set()
+        """Qualified names that, bound to another name, hide the token of a symbol: the name is a token then."""
+        self.namespaces: set[str] = set()
+        """Every proper prefix of a symbol."""
+        for symbol in symbols:
+            if symbol[0] in ".$":
+                continue
+            parts = segments(symbol.rstrip("*").rstrip("."))
+            token = self.gate.token_of[symbol]
+            for length in range(1, len(parts) + 1):
+                prefix = join(parts[:length])
+                if length < len(parts):
+                    self.namespaces.add(prefix)
+                if token in parts[:length]:
+                    self.aliases.add(prefix)
+        self.leaves = frozenset(segments(s)[-1] for s in self.exact) | frozenset(self.methods)
+
+    def match(self, name: str) -> str | None:
+        """The symbol that a qualified name is, or None; the longest of those that end in ``*``.
+
+        A ``*`` stands for names, not for what calling them returns, nor for the attributes of a symbol.
+        """
+        if name in self.exact:
+            return name
+        if name not in self._matched:
+            self._matched[name] = self._wildcard(name)
+        return self._matched[name]
+
+    def _wildcard(self, name: str) -> str | None:
+        for prefix in self.prefixes:
+            if name.startswith(prefix) and "()" not in name[len(prefix) :]:
+                outer = name
+                while len(outer := outer.rpartition(".")[0]) > len(prefix):
+                    if outer in self.exact:
+                        return None
+                return prefix + "*"
+        return None
+
+    def hides_token(self, name: str) -> bool:
+        """Whether a variable bound to this qualified name can lead to a symbol without spelling its token."""
+        return name in self.aliases or self.match(name) is not None

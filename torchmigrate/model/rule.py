@@ -1,0 +1,86 @@
+"""What a rule is: its code, the symbols it watches, the versions it follows, and its check.
+
+This module imports the standard library only, so that loading every rule stays cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from torchmigrate.model.versions import Version
+from torchmigrate.model.vocabulary import Kind, Safety, Sort
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(eq=False, slots=True)
+class Rule:
+    """One rule: everything the engine, the command line and the documentation know about it.
+
+    ``symbols`` are qualified names. A segment ``()`` stands for the result of a call
+    (``torch.jit.script().save``), a trailing ``*`` for any rest of a name (``torch._C._jit_*``), a leading dot
+    for an attribute of any object (``.to_torchscript``), and a leading dollar sign for a string literal that names
+    an environment variable (``$TORCH_NCCL_NAN_CHECK``).
+
+    ``since`` is the version in which the replacement appeared, ``deprecated`` and ``breaks`` those in which
+    torch warns and fails; severity follows from them (see `torchmigrate.model.versions.severity`).
+    """
+
+    code: str
+    symbols: tuple[str, ...] = ()
+    message: str = ""
+    """One sentence on what is wrong and what to do; ``{symbol}`` is the symbol used."""
+    since: Version | None = None
+    deprecated: Version | None = None
+    breaks: Version | None = None
+    safety: Safety = Safety.MANUAL
+    """Of the best fix that the rule can offer."""
+    default: bool = True
+    """Whether the rule runs without being selected."""
+    kinds: frozenset[Kind] = frozenset(Kind)
+    """The uses that the rule wants to see."""
+    asks: tuple[str, ...] = ()
+    """Symbols of other rules whose uses in the project this rule asks about."""
+    references: tuple[Sort, ...] = ()
+    """What the rule wants to see of project files: the rule looks at those and not at Python modules."""
+    check_function: Callable[..., Any] | None = None
+    """Takes a `torchmigrate.api.Use` and a `torchmigrate.api.Context`, and yields findings."""
+    check_reference_function: Callable[..., Any] | None = None
+    """Takes a reference in a project file and a `torchmigrate.documents.context.ReferenceContext`."""
+    note_function: Callable[..., Any] | None = None
+    """Takes what a check takes, and yields names."""
+    name: str = ""
+    """The file's name; this and the next two are set by `torchmigrate.engine.registry`."""
+    family: str = ""
+    doc: str = ""
+
+    def check(self, function: Function) -> Function:
+        """Decorator: the function that turns a use into findings. Without one, every use is a finding."""
+        self.check_function = function
+        return function
+
+    def check_reference(self, function: Function) -> Function:
+        """Decorator: the function that turns a reference in a project file into findings."""
+        self.check_reference_function = function
+        return function
+
+    def note(self, function: Function) -> Function:
+        """Decorator: the function that names what a use of a symbol in ``asks`` tells about the project.
+
+        Each name is afterwards found by `torchmigrate.project.project.Project.uses`, like a symbol. The function sees one
+        file only, and runs whether or not the findings of any rule are wanted there.
+        """
+        self.note_function = function
+        return function
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """Every symbol that has to be found for this rule: its own, and those that it asks about."""
+        return (*self.symbols, *self.asks)
+
+    @property
+    def summary(self) -> str:
+        """The first line of the documentation."""
+        return self.doc.strip().split("\n", 1)[0]

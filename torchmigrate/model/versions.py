@@ -1,0 +1,46 @@
+"""Torch's minor versions, the range a project supports, and how severity follows from them.
+
+Versions are ``(major, minor)`` pairs: patch releases of torch neither deprecate nor remove.
+"""
+
+from __future__ import annotations
+
+import re
+
+from torchmigrate.model.vocabulary import Severity
+
+Version = tuple[int, int]
+
+OLDEST: Version = (2, 0)
+NEWEST: Version = (2, 15)
+
+
+def parse(text: str) -> Version:
+    """The minor version that ``text`` names: ``"2.12"``, ``"2.12.1"``, ``"2.12.0+cu130"``.
+
+    Raises ValueError with a message for the user.
+    """
+    found = re.match(r"v?(\d{1,4})\.(\d{1,4})(?![\d])(?:[.+a-z-][\w.+-]*)?\Z", text.strip())
+    if not found:
+        raise ValueError(f"{text!r} is not a version such as 2.12")
+    return int(found[1]), int(found[2])
+
+
+def render(version: Version) -> str:
+    """``(2, 12)`` as ``"2.12"``."""
+    return f"{version[0]}.{version[1]}"
+
+
+def severity(
+    target: Version, since: Version | None, deprecated: Version | None, breaks: Version | None
+) -> Severity:
+    """What torch ``target`` does to code that a rule with these versions watches.
+
+    An error when it is removed or broken at the target; a warning when it is deprecated there, or planned to
+    break later; else info. ``since`` (when the replacement appeared) has no say.
+    """
+    if breaks is not None and breaks <= target:
+        return Severity.ERROR
+    if breaks is not None or (deprecated is not None and deprecated <= target):
+        return Severity.WARNING
+    return Severity.INFO

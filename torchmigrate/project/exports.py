@@ -1,0 +1,114 @@
+"""Follows the names that files of a project take from each other, until no file reaches anything new of torch's."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from torchmigrate.gates.gate import spelled
+from torchmigrate.gates.kinds import is_document
+from torchmigrate.gates.watch import Watch
+from torchmigrate.project.mentions import Facts
+from torchmigrate.project.project import Project, module_path
+from torchmigrate.semantics.uses import Uses
+from torchmigrate.text.read import read
+from torchmigrate.text.source import SourceError
+
+
+@dataclass
+class Linker:
+    """Makes what files export known to the project, and scans those again that this concerns."""
+
+    paths: Sequence[str]
+    read: Callable[[str], bytes]
+    look: Callable[[str, bytes], Facts]
+    """Looks at a file with what is known of the project by then."""
+    facts: dict[str, Facts]
+    """What each file told, at first while nothing was known."""
+    project: Project
+    watch: Watch
+    _opened: dict[str, set[str]] = field(default_factory=dict)
+
+    def link(self) -> None:
+        """Follows what files export, until no file reaches anything new."""
+        scanned = list(self.facts)
+        while scanned:
+            fresh = {path: names for path in scanned if (names := self._export(path))}
+            waiting = self._open_unlinked(scanned)
+            reached = self._reached(fresh) if fresh else set()
+            scanned = sorted(waiting | reached)
+            for path in scanned:
+                self._rescan(path)
+
+    def _rescan(self, path: str) -> None:
+        with contextlib.suppress(OSError):  # what was readable a moment ago keeps its first result
+            self.facts[path] = self.look(path, self.read(path))
+
+    def _export(self, path: str) -> dict[str, str]:
+        """Publishes the names that hide a token; returns those that are new."""
+        names = {n: t for n, t in self.facts[path].exports.items() if self.watch.hides_token(t)}
+        return names if self.project.export(path, names) else {}
+
+    def _reached(self, fresh: Mapping[str, Mapping[str, str]]) -> set[str]:
+        """The files that spell one of the exported names, and import from a module that exports it."""
+        exported = {name for names in fresh.values() for name in names}
+        imports = _imports({os.path.basename(module_path(path)) for path in fresh})
+        reached = set()
+        for path in self.paths:
+            if is_document(path):
+                continue
+            with contextlib.suppress(OSError):
+                data = self.read(path)
+                if any(True for _ in spelled(exported, data)) and imports.search(data):
+                    reached.add(path)
+        return reached
+
+    def _open_unlinked(self, scanned: Iterable[str]) -> set[str]:
+        """Finds what the modules export that unlinked names come from; returns the files that this concerns."""
+        concerned = set()
+        for path in scanned:
+            for name in self.facts[path].unlinked - self._opened.get(path, set()):
+                self._opened.setdefault(path, set()).add(name)
+                if self._open(path, name, depth=8):
+                    concerned.add(path)
+        return concerned
+
+    def _open(self, importer: str, name: str, depth: int) -> bool:
+        for path, attribute, _ in self.project.links(importer).places(name):
+            if attribute in self.project.exports.get(path, {}):
+                return True
+            if depth == 0 or path not in self.project:
+                continue
+            try:
+                source = read(path, self.read(path))
+                uses = Uses(source, self.watch, self.project.links(path))
+                for origin in uses.origins(attribute):
+                    if not origin.startswith("torch") and self._open(path, origin, depth - 1):
+                        uses = Uses(source, self.watch, self.project.links(path))
+                exports = uses.exports
+            except (OSError, SourceError, RecursionError):
+                continue
+            target = exports.get(attribute) or _target(uses, attribute)
+            if target is not None and self.project.export(path, {attribute: target}):
+                return True
+        return False
+
+
+def _imports(modules: Iterable[str]) -> re.Pattern[bytes]:
+    """Matches an import that names one of the modules, or takes a name from a package around the file."""
+    one = b"|".join(re.escape(os.fsencode(module)) for module in sorted(modules))
+    return re.compile(
+        rb"^[ \t]*(?:from\s+\.+\s*import\b|(?:from|import)\b(?:[^\n(]*\([^)]*|[^\n]*)(?<!\w)(?:"
+        + one
+        + rb")(?!\w))",
+        re.MULTILINE,
+    )
+
+
+def _target(uses: Uses, name: str) -> str | None:
+    """What a name stands for that a module has only through ``from … import *``."""
+    resolved = uses.names.resolve_name(name, uses.scopes.module)
+    return resolved.names[0] if resolved is not None and len(resolved.names) == 1 else None

@@ -1,0 +1,31 @@
+"""What one file tells about its project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torchmigrate.model.vocabulary import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """One use of a watched symbol somewhere in the project; ``line`` is 1-based."""
+
+    symbol: str
+    kind: Kind
+    path: str
+    line: int
+    constants: tuple[tuple[str, object], ...] = ()
+    """The arguments of a call that are literal numbers, strings, booleans or None, by keyword or position ("0")."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """What one file tells about the project."""
+
+    exports: dict[str, str] = field(default_factory=dict)
+    unlinked: frozenset[str] = frozenset()
+    """Names from other modules that may be a symbol, once it is known what those modules export."""
+    mentions: tuple[Mention, ...] = ()
+    provisional: bool = False
+    """Whether a rule asked about the project, so that the result holds for this project only."""

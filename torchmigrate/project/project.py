@@ -1,0 +1,195 @@
+"""What is known about all checked files together: what they export, and where they use which symbol."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from torchmigrate.model.symbols import join, segments
+from torchmigrate.model.vocabulary import Kind
+from torchmigrate.project.mentions import Mention
+from torchmigrate.semantics.links import Links
+
+Sought = tuple[tuple[str, ...], tuple[str, ...]]
+"""Words and regular expressions that a file is searched for."""
+
+
+class Project:
+    """The facts that rules may ask about, complete before the last rule runs. Paths are absolute."""
+
+    def __init__(self, paths: Iterable[str] = (), read: Callable[[str], bytes] | None = None) -> None:
+        self.exports: dict[str, dict[str, str]] = {}
+        """For each file, its global names that stand for something of torch's, with torch's name for it."""
+        self._mentions: dict[str, list[Mention]] = {}
+        self._by_stem: dict[str, list[str]] = {}
+        self._paths = dict.fromkeys(paths)
+        self._read = read
+        self._spelling: dict[tuple[tuple[Sought, ...], str], list[tuple[str, int]]] = {}
+        for path in self._paths:
+            self._by_stem.setdefault(os.path.basename(module_path(path)), []).append(path)
+
+    def __contains__(self, path: str) -> bool:
+        """Whether the file is one of those that are checked."""
+        return path in self._paths
+
+    def export(self, path: str, names: Mapping[str, str]) -> bool:
+        """Records what a file exports; True if that was not known."""
+        if is_torch_itself(path):
+            return False  # its absolute names are torch's already
+        known = self.exports.get(path, {})
+        if names.items() <= known.items():
+            return False
+        self.exports[path] = {**known, **names}
+        return True
+
+    def mention(self, mentions: Iterable[Mention]) -> None:
+        """Records uses."""
+        for mention in mentions:
+            self._mentions.setdefault(mention.symbol, []).append(mention)
+
+    def uses(self, *symbols: str, kinds: Iterable[Kind] = Kind) -> list[Mention]:
+        """Every use of the symbols (or of the names that rules note) in the project, of the given kinds."""
+        wanted = frozenset(kinds)
+        return [m for symbol in symbols for m in self._mentions.get(symbol, ()) if m.kind in wanted]
+
+    def spelling(self, *sought: Sought, beside: str) -> list[tuple[str, int]]:
+        """The files other than ``beside`` whose text has all the words and expressions of one of ``sought``.
+
+        Each comes with the line of the first expression. The words are plain text and searched first.
+        """
+        key = (sought, beside)
+        if key not in self._spelling:
+            self._spelling[key] = list(self._search(sought, beside))
+        return self._spelling[key]
+
+    def _search(self, sought: tuple[Sought, ...], beside: str) -> Iterator[tuple[str, int]]:
+        compiled = [
+            ([word.encode() for word in words], [re.compile(e.encode()) for e in expressions])
+            for words, expressions in sought
+        ]
+        for path in self._paths:
+            if path == beside or self._read is None:
+                continue
+            try:
+                text = self._read(path)
+            except OSError:
+                continue
+            for words, expressions in compiled:
+                found = [all(w in text for w in words) and e.search(text) for e in expressions]
+                if all(found) and isinstance(found[0], re.Match):
+                    yield path, text.count(b"\n", 0, found[0].start()) + 1
+                    break
+
+    def links(self, path: str) -> ProjectLinks:
+        """What names mean that the file at ``path`` imports from other files of the project."""
+        return ProjectLinks(self, path)
+
+    def modules(self, parts: list[str]) -> list[str]:
+        """The files that an absolute import of the module ``parts`` may mean, wherever they lie."""
+        suffix = os.sep + os.path.join(*parts)
+        return [path for path in self._by_stem.get(parts[-1], ()) if module_path(path).endswith(suffix)]
+
+
+class ProjectLinks(Links):
+    """The links of one file; see `Links`."""
+
+    def __init__(self, project: Project, path: str) -> None:
+        self._project = project
+        self._path = path
+        self._known: dict[str, str | None] = {}
+
+    def resolve(self, name: str) -> str | None:
+        """Torch's name for a qualified name of the project, or None."""
+        if not self._project.exports:
+            return None
+        if name not in self._known:
+            self._known[name] = self._resolve(name)
+        return self._known[name]
+
+    def _resolve(self, name: str) -> str | None:
+        for path, attribute, rest in self.places(name):
+            target = self._project.exports.get(path, {}).get(attribute)
+            if target is not None:
+                return join([target, *rest])
+        return None
+
+    def places(self, name: str) -> Iterator[tuple[str, str, list[str]]]:
+        """The ways to split ``pkg.module.x.y`` into a module's file, a global name of it, and the rest."""
+        dots = len(name) - len(name.lstrip("."))
+        parts = segments(name[dots:])
+        for length in range(len(parts) - 1, -1 if dots else 0, -1):
+            for path in self.files(dots, parts[:length]):
+                yield path, parts[length], parts[length + 1 :]
+
+    def leads(self, name: str) -> bool:
+        """Whether a qualified name is a module of the project that exports something of torch's, or above one."""
+        dots = len(name) - len(name.lstrip("."))
+        tops = [module_path(path) for path in self.files(dots, segments(name[dots:]))]
+        return any(is_within(module_path(path), top) for path in self._project.exports for top in tops)
+
+    def exported(self, module: str) -> Iterable[str]:
+        """The names that ``from module import *`` brings and that stand for something of torch's."""
+        dots = len(module) - len(module.lstrip("."))
+        for path in self.files(dots, segments(module[dots:])):
+            yield from (name for name in self._project.exports.get(path, ()) if not name.startswith("_"))
+
+    def files(self, dots: int, parts: list[str]) -> Iterator[str]:
+        """The files that a module may be: relative to this file's folder, or absolute from a folder above."""
+        folder = os.path.dirname(self._path)
+        if dots:
+            for _ in range(dots - 1):
+                folder = os.path.dirname(folder)
+            base = os.path.join(folder, *parts)
+            yield base + ".py"
+            yield os.path.join(base, "__init__.py")
+        elif parts:
+            for path in self._project.modules(parts):
+                root = module_path(path)
+                for _ in parts:
+                    root = os.path.dirname(root)
+                if len(parts) > 1 or is_within(folder, root) or is_within(folder, _project_of(root)):
+                    yield path
+
+
+class Imported:
+    """Which names the files of a project import from modules of which (last) name; read from their bytes."""
+
+    _IMPORT = re.compile(
+        rb"^[ \t]*from[ \t]+[.\w]*?(\w*)[ \t]+import[ \t]*(\([^)]*\)|[^\r\n;]*)", re.MULTILINE
+    )
+
+    def __init__(self) -> None:
+        self._names: set[tuple[bytes, bytes]] = set()
+
+    def read(self, text: bytes) -> None:
+        """Takes in the ``from`` imports of one file."""
+        for module, names in self._IMPORT.findall(text):
+            self._names.update((module, name) for name in re.findall(rb"\w+|\*", names))
+
+    def has(self, path: str, name: str) -> bool:
+        """Whether some file may import ``name`` from the module at ``path``."""
+        module = os.fsencode(os.path.basename(module_path(path)))
+        return (module, name.encode()) in self._names or (module, b"*") in self._names
+
+
+def module_path(path: str) -> str:
+    """The path without ``.py``, and a package's folder for its ``__init__.py``."""
+    stem = os.path.splitext(path)[0]
+    return os.path.dirname(stem) if os.path.basename(stem) == "__init__" else stem
+
+
+def _project_of(root: str) -> str:
+    """The folder whose files can import from ``root``: the one above a ``src`` folder, else itself."""
+    return os.path.dirname(root) if os.path.basename(root) in ("src", "lib", "python") else root
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Whether ``path`` is ``folder`` or lies below it."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def is_torch_itself(path: str) -> bool:
+    """Whether the file belongs to the sources of torch."""
+    top, inside, _ = path.rpartition(f"{os.sep}torch{os.sep}")
+    return bool(inside) and os.path.exists(os.path.join(top, "torch", "_jit_internal.py"))

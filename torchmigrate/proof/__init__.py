@@ -1,0 +1,1 @@
+"""The proof that edits changed what they cover and nothing else."""

@@ -1,0 +1,134 @@
+"""The parts of a text that edits can have an effect on: whole top-level statements, and what stands between them.
+
+A top-level statement outside of them has the same bytes before and after. If the parser sees a statement of the same
+kind in exactly these bytes, it is the same statement, and nothing in it has to be compared.
+"""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchmigrate.model.findings import Edit
+from torchmigrate.text.edits import VerifyError, rendered
+from torchmigrate.text.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of a text before and after, as sources of their own, and the edits in it."""
+
+    before: Source
+    after: Source
+    edits: tuple[Edit, ...]
+    first_line: int
+    """The 1-based line of the file that is line 1 of ``before``."""
+
+
+@dataclass(slots=True)
+class _Unit:
+    """Top-level statements that share lines: ``[start, end)`` in whole lines."""
+
+    start: int
+    end: int
+    kinds: tuple[type[ast.stmt], ...]
+
+    def moved(self, shift: int) -> _Unit:
+        return _Unit(self.start + shift, self.end + shift, self.kinds)
+
+
+def windows(before: Source, after: Source, edits: list[Edit]) -> list[Window]:
+    """The windows around ``edits`` (ordered). Raises VerifyError if anything outside of them became another statement.
+
+    A notebook is one window: its text is not what Python parses.
+    """
+    if type(before) is not Source or not edits:
+        return [Window(before, after, tuple(edits), 1)]
+    units = list(_units(before))
+    made: list[Window] = []
+    old_ranges = _ranges(units, edits, len(before.text))
+    new_ranges: list[tuple[int, int]] = []
+    shift = 0
+    for start, end in old_ranges:
+        inside = [edit for edit in edits if start <= edit.start and edit.end <= end]
+        growth = sum(len(rendered(before.text, edit)) - (edit.end - edit.start) for edit in inside)
+        new_ranges.append((start + shift, end + shift + growth))
+        made.append(_window(before, after, inside, (start, end), new_ranges[-1]))
+        shift += growth
+    shifts = [0, *(new[1] - old[1] for old, new in zip(old_ranges, new_ranges, strict=True))]
+    ends = [end for _, end in old_ranges]
+    expected = [
+        unit.moved(shifts[bisect_right(ends, unit.start)])
+        for unit in units
+        if not _is_within(unit, old_ranges)
+    ]
+    if expected != [unit for unit in _units(after) if not _is_within(unit, new_ranges)]:
+        raise VerifyError("an edit changes where another statement begins or ends")
+    return made
+
+
+def _window(
+    before: Source, after: Source, edits: list[Edit], old: tuple[int, int], new: tuple[int, int]
+) -> Window:
+    old_text, new_text = before.text[slice(*old)], after.text[slice(*new)]
+    return Window(
+        Source(before.path, old_text, old_text),
+        Source(after.path, new_text, new_text),
+        tuple(Edit(edit.start - old[0], edit.end - old[0], edit.text) for edit in edits),
+        before.line_of(old[0]),
+    )
+
+
+def _is_within(unit: _Unit, ranges: list[tuple[int, int]]) -> bool:
+    return any(start <= unit.start and unit.end <= end for start, end in ranges)
+
+
+def _units(source: Source) -> Iterator[_Unit]:
+    unit: _Unit | None = None
+    starts = [*source.line_starts, len(source.text)]
+    for statement in source.tree.body:
+        first = _first_line(source, statement)
+        last = statement.end_lineno or statement.lineno
+        start, end = starts[first - 1], starts[min(last, len(starts) - 1)]
+        if unit is not None and start < unit.end:
+            unit = _Unit(unit.start, max(end, unit.end), (*unit.kinds, type(statement)))
+            continue
+        if unit is not None:
+            yield unit
+        unit = _Unit(start, end, (type(statement),))
+    if unit is not None:
+        yield unit
+
+
+def _first_line(source: Source, statement: ast.stmt) -> int:
+    """The line on which a statement begins, with its decorators; a decorator may stand below its ``@``."""
+    decorators = getattr(statement, "decorator_list", ())
+    if not decorators:
+        return statement.lineno
+    at = source.span(decorators[0]).start
+    while True:
+        at = source.text.rindex(b"@", 0, at)
+        line = source.line_of(at)
+        if not source.text[source.line_starts[line - 1] : at].strip():
+            return line
+
+
+def _ranges(units: list[_Unit], edits: list[Edit], length: int) -> list[tuple[int, int]]:
+    """For each edit the bytes of the units that it touches or lies between, with the gaps around; merged."""
+    starts, ends = [unit.start for unit in units], [unit.end for unit in units]
+    ranges: list[tuple[int, int]] = []
+    for edit in edits:
+        first = bisect_left(ends, edit.start)
+        last = bisect_right(starts, edit.end) - 1
+        start = ends[first - 1] if first > 0 else 0
+        if last < first:  # between two units: the one before may be continued by it
+            start = ends[first - 2] if first > 1 else 0
+            last = min(first, len(units) - 1)
+        end = starts[last + 1] if last + 1 < len(units) else length
+        if ranges and start <= ranges[-1][1]:
+            ranges[-1] = (ranges[-1][0], max(end, ranges[-1][1]))
+        else:
+            ranges.append((start, end))
+    return ranges

@@ -1,0 +1,214 @@
+"""The syntax trees before and after edits, compared; see `torchmigrate.proof.verify`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from torchmigrate.model.findings import Span
+from torchmigrate.proof.offsets import Shift, is_inside, touches
+from torchmigrate.text.source import Source
+
+
+class _Spans:
+    """The spans of a tree's nodes; a node without a place has that of its children, or None."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._known: dict[ast.AST, Span | None] = {}
+
+    def __getitem__(self, node: ast.AST) -> Span | None:
+        if node not in self._known:
+            try:
+                self._known[node] = self._source.span(node)
+            except ValueError:
+                inner = [span for child in ast.iter_child_nodes(node) if (span := self[child])]
+                self._known[node] = Span(min(inner).start, max(s.end for s in inner)) if inner else None
+        return self._known[node]
+
+
+# What holds statements, and must not change its level: it is looked for among the direct children only.
+_BLOCK_PARTS = (ast.stmt, ast.excepthandler, ast.match_case)
+
+
+class TreeComparison:
+    """The trees before and after, and their comparison."""
+
+    def __init__(self, before: Source, after: Source, shift: Shift) -> None:
+        self.before = before
+        self.after = after
+        self.shift = shift
+        self.old = _Spans(before)
+        self.new = _Spans(after)
+        self._results: dict[tuple[ast.AST, ast.AST], bool] = {}
+        self._first_difference: ast.AST | None = None
+
+    def difference(self) -> ast.AST | None:
+        """The first node before that differs and is no hole, or None."""
+        if self._same(self.before.tree, self.after.tree):
+            return None
+        return self._first_difference or self.before.tree
+
+    @cached_property
+    def holes(self) -> set[ast.AST]:
+        """The nodes before that edits may turn into others."""
+        nodes = (node for node in ast.walk(self.before.tree) if not isinstance(node, ast.Module))
+        spans = {node: span for node in nodes if (span := self.old[node])}
+        holes: set[ast.AST] = set()
+        for edit in self.shift.old:
+            if edit.start < edit.end:
+                around = {n: s for n, s in spans.items() if s.start <= edit.start and edit.end <= s.end}
+                holes |= _smallest(around)
+                cut = (n for n, s in spans.items() if touches(edit, s) and n not in around)
+                holes |= {n for n in cut if not is_inside(spans[n], [edit])}
+                continue
+            beginning = _smallest({n: s for n, s in spans.items() if s.start == edit.start})
+            ending = _smallest({n: s for n, s in spans.items() if s.end == edit.start})
+            strictly = {n: s for n, s in spans.items() if s.start < edit.start < s.end}
+            holes |= beginning | ending or _smallest(strictly)
+        starts = {edit.end for edit in self.shift.old}
+        ends = {edit.start for edit in self.shift.old}
+        holes |= {n for n, s in spans.items() if s.start in starts and s.end in ends and s.start < s.end}
+        return holes
+
+    def _same(self, old: ast.AST, new: ast.AST) -> bool:
+        key = (old, new)
+        if key not in self._results:
+            same = self._same_docstring(old, new) and (
+                self._same_fields(old, new) or (old in self.holes and self._is_kept_in(old, new))
+            )
+            if not same and self._first_difference is None:
+                self._first_difference = old
+            self._results[key] = same
+        return self._results[key]
+
+    def _same_fields(self, old: ast.AST, new: ast.AST) -> bool:
+        return type(old) is type(new) and all(
+            self._same_value(getattr(old, field, None), getattr(new, field, None)) for field in old._fields
+        )
+
+    def _same_value(self, old: Any, new: Any) -> bool:
+        if isinstance(old, list) and isinstance(new, list):
+            return self._same_list(old, new)
+        if isinstance(old, ast.AST) and isinstance(new, ast.AST):
+            return self._same(old, new)
+        if isinstance(old, ast.AST) and new is None:
+            return is_inside(self.old[old], self.shift.old)
+        if isinstance(new, ast.AST) and old is None:
+            return is_inside(self.new[new], self.shift.new)
+        return type(old) is type(new) and bool(old == new)
+
+    def _same_list(self, old: list[Any], new: list[Any]) -> bool:
+        kept_old = [item for item in old if not self._is_removed(item)]
+        kept_new = [item for item in new if not self._is_added(item, kept_old)]
+        return (
+            len(kept_old) == len(kept_new)
+            and all(map(self._same_value, kept_old, kept_new))
+            and all(self._replaces_one(item, new) for item in old)
+        )
+
+    def _is_removed(self, item: Any) -> bool:
+        return isinstance(item, ast.AST) and is_inside(self.old[item], self.shift.old)
+
+    def _is_added(self, item: Any, siblings: Sequence[Any] = ()) -> bool:
+        """Whether ``item`` comes from an edit; one inside of a sibling may change that, not add to the list."""
+        if not isinstance(item, ast.AST):
+            return False
+        for edit, image in zip(self.shift.old, self.shift.new, strict=True):
+            if is_inside(self.new[item], [image]):
+                spans = [
+                    span
+                    for sibling in siblings
+                    if isinstance(sibling, ast.AST) and (span := self.old[sibling])
+                ]
+                return edit.start == edit.end or not any(
+                    s.start <= edit.start and edit.end <= s.end for s in spans
+                )
+        return False
+
+    def _replaces_one(self, old: Any, new: list[Any]) -> bool:
+        """Whether an expression that an edit replaces exactly gave way to one: ``f(x)`` must not become ``f(y, z)``."""
+        if not isinstance(old, ast.expr) or self.old[old] not in self.shift.old:
+            return True
+        image = self.shift.new[self.shift.old.index(self.old[old])]  # type: ignore[arg-type]
+        if not self.after.text[image.start : image.end].strip():
+            return True
+        return sum(isinstance(n, ast.AST) and is_inside(self.new[n], [image]) for n in new) == 1
+
+    def _same_docstring(self, old: ast.AST, new: ast.AST) -> bool:
+        """A docstring stays one, and no other string becomes one, unless an edit contains it."""
+        one, other = _docstring(old), _docstring(new)
+        if one is not None and self._is_removed(one):
+            one = None
+        if other is not None and self._is_added(other):
+            return one is None
+        if one is None or other is None:
+            return one is other
+        return self._same(one, other)
+
+    def _is_kept_in(self, old: ast.AST, new: ast.AST) -> bool:
+        """Whether ``new`` holds what edits left of the hole ``old``.
+
+        That is the whole expression if they only touch its edges, else each of its children that no edit contains.
+        """
+        span = self.old[old]
+        if isinstance(old, ast.expr) and span and not any(touches(edit, span) for edit in self.shift.old):
+            place = self.shift.moved(span)
+            inside = (node for node in _within_statement(new) if self.new[node] == place)
+            return any(self._same_fields(old, node) for node in inside)
+        for field, child in _children(old):
+            span = self.old[child]
+            if span is None or is_inside(span, self.shift.old):
+                continue
+            if isinstance(child, _BLOCK_PARTS):
+                same_type = type(old) is type(new)
+                candidates = [new, *(node for name, node in _children(new) if name == field or not same_type)]
+            else:
+                candidates = list(_within_statement(new))
+            if not any(self._is_there(child, span, node) and self._same(child, node) for node in candidates):
+                return False
+        return True
+
+    def _is_there(self, old: ast.AST, span: Span, new: ast.AST) -> bool:
+        """Whether ``new`` lies where ``old`` went; a block's end moves with what is added to it."""
+        place = self.new[new]
+        return (
+            place is not None
+            and self.shift.fits(span.start, place.start)
+            and (isinstance(old, _BLOCK_PARTS) or self.shift.fits(span.end, place.end))
+        )
+
+
+def _smallest(spans: dict[ast.AST, Span]) -> set[ast.AST]:
+    """The nodes with the shortest span."""
+    length = min((span.end - span.start for span in spans.values()), default=0)
+    return {node for node, span in spans.items() if span.end - span.start == length}
+
+
+def _within_statement(node: ast.AST) -> Iterator[ast.AST]:
+    """``node`` and what is below it, without the statements in its blocks."""
+    yield node
+    for _, child in _children(node):
+        if not isinstance(child, _BLOCK_PARTS):
+            yield from _within_statement(child)
+
+
+def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    for field, value in ast.iter_fields(node):
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, ast.AST):
+                yield field, item
+
+
+def _docstring(node: ast.AST) -> ast.stmt | None:
+    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
+        first = node.body[0]
+        if (
+            isinstance(first, ast.Expr)
+            and isinstance(first.value, ast.Constant)
+            and isinstance(first.value.value, str)
+        ):
+            return first
+    return None

@@ -1,0 +1,154 @@
+"""The proof that edits changed what they cover and nothing else.
+
+Three comparisons of a text before and after, each blind where another one sees:
+
+* **Tokens.** Every token that no edit touches, comments included, is there afterwards, at its shifted place. So
+  nothing was joined, swallowed by a string, or turned into a comment.
+* **Tree.** Each edit opens one *hole* in the tree before: the smallest node around it. Everything that is no hole
+  has the same type and fields as before, so code around an edit cannot be regrouped (``f(a + b) * c`` →
+  ``a + b * c``), re-indented, or merged. A hole may become anything, but its children that the edits leave alone
+  must be there afterwards, as whole nodes at their shifted places. Elements of a list (statements, arguments, …)
+  may come and go only if they lie inside an edit.
+* **Comments.** All survive, in order, inside edits too; only this tool's own directives may go.
+
+What the text of an edit itself means is the rule's to answer for.
+"""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+import warnings
+from collections.abc import Callable, Iterable
+
+from torchmigrate.model.findings import Edit, Span
+from torchmigrate.proof.offsets import Shift, touches
+from torchmigrate.proof.regions import Window, windows
+from torchmigrate.proof.trees import TreeComparison
+from torchmigrate.text.directives import without_directives
+from torchmigrate.text.edits import VerifyError, apply, ordered
+from torchmigrate.text.source import Source, SourceError
+from torchmigrate.text.tokens import Token, tokens
+
+
+def verify(before: Source, after: Source, edits: Iterable[Edit]) -> None:
+    """Raises VerifyError unless ``after`` is ``before`` with ``edits`` applied, and nothing else changed meaning."""
+    edits = ordered(edits)
+    if after.text != apply(before.text, edits) or (before.encoding, before.bom) != (
+        after.encoding,
+        after.bom,
+    ):
+        raise VerifyError("the file would not be read back as it was meant")
+    try:
+        for window in windows(before, after, edits):
+            _verify_window(window)
+        _check_compiles(before, after)
+    except SourceError as error:
+        raise VerifyError(f"the result does not parse: {error.message}") from None
+    except RecursionError:
+        raise VerifyError("nested too deeply to verify") from None
+
+
+def _verify_window(window: Window) -> None:
+    before, after = window.before, window.after
+    shift = Shift(before.text, list(window.edits))
+    try:
+        old, new = list(tokens(before)), list(tokens(after))
+        _compare_tokens(before, old, new, shift)
+        _compare_trees(before, after, shift)
+        _compare_comments(before, old, new)
+    except VerifyError as error:
+        line = error.line and error.line + window.first_line - 1
+        raise VerifyError(error.message, line, error.column) from None
+
+
+_LAYOUT = {
+    tokenize.NEWLINE,
+    tokenize.NL,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    # Python 3.12 gives wrong ends where a brace is doubled; the tree has these texts.
+    getattr(tokenize, "FSTRING_MIDDLE", tokenize.NL),
+    getattr(tokenize, "TSTRING_MIDDLE", tokenize.NL),
+}
+
+
+def _compare_tokens(before: Source, old_tokens: list[Token], new_tokens: list[Token], shift: Shift) -> None:
+    all_old = _significant(old_tokens)
+    old = [token for token in all_old if not any(touches(edit, token.span) for edit in shift.old)]
+    # What is left of a token that an edit cuts ends (or begins) where the edit's text begins (or ends).
+    cut_ends = {image.start for image in _images_that_cut(all_old, shift, lambda edit: edit.start)}
+    cut_starts = {image.end for image in _images_that_cut(all_old, shift, lambda edit: edit.end)}
+    new = [
+        token
+        for token in _significant(new_tokens)
+        if not any(touches(image, token.span) for image in shift.new)
+        and token.span.end not in cut_ends
+        and token.span.start not in cut_starts
+    ]
+    for i, token in enumerate(old):
+        if i >= len(new) or new[i] != token._replace(span=shift.moved(token.span)):
+            raise _error(before, token.span, f"an edit changes `{token.text}` beside it")
+    if len(new) > len(old):
+        raise VerifyError(f"an edit makes the token `{new[len(old)].text}` of what was none")
+
+
+def _significant(all_tokens: list[Token]) -> list[Token]:
+    return [token for token in all_tokens if token.type not in _LAYOUT]
+
+
+def _images_that_cut(old: list[Token], shift: Shift, edge: Callable[[Span], int]) -> list[Span]:
+    """Where the text of those edits lies whose ``edge`` is inside a token."""
+    return [
+        image
+        for edit, image in zip(shift.old, shift.new, strict=True)
+        if any(token.span.start < edge(edit) < token.span.end for token in old)
+    ]
+
+
+def _comments(all_tokens: list[Token]) -> list[tuple[str, Span]]:
+    return [
+        (text, token.span)
+        for token in all_tokens
+        if token.type == tokenize.COMMENT and (text := without_directives(token.text))
+    ]
+
+
+def _compare_comments(before: Source, old_tokens: list[Token], new_tokens: list[Token]) -> None:
+    left = iter([text for text, _ in _comments(new_tokens)])
+    for text, span in _comments(old_tokens):
+        if text not in left:
+            raise _error(before, span, f"the comment `{text}` would be lost")
+
+
+def _compare_trees(before: Source, after: Source, shift: Shift) -> None:
+    comparison = TreeComparison(before, after, shift)
+    if node := comparison.difference():
+        kind = type(node).__name__
+        raise _error(before, comparison.old[node], f"an edit changes the meaning of the {kind} around it")
+
+
+def _check_compiles(before: Source, after: Source) -> None:
+    """What compiled before must compile: the parser lets pass a late ``from __future__``, or a stray ``return``."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            _compile(before)
+        except (SyntaxError, ValueError):
+            return
+        try:
+            _compile(after)
+        except (SyntaxError, ValueError) as error:
+            raise VerifyError(f"the result does not compile: {error}") from None
+
+
+def _compile(source: Source) -> None:
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    compile(source.text.decode(), source.path, "exec", flags=flags, dont_inherit=True)
+
+
+def _error(source: Source, span: Span | None, message: str) -> VerifyError:
+    if span is None:
+        return VerifyError(message)
+    location = source.location(span)
+    return VerifyError(message, location.line, location.column)

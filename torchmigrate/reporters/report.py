@@ -1,0 +1,119 @@
+"""Output formats, one module each: ``write(results, report, out)`` in the module that has the format's name."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Protocol, cast
+
+from torchmigrate.model.findings import FileResult, Finding, Fix
+from torchmigrate.model.vocabulary import Safety, Severity
+from torchmigrate.project.minimum import Minimum
+from torchmigrate.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from torchmigrate.model.rule import Rule
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run was asked, and what its results add up to."""
+
+    settings: Settings
+    minimum: Minimum
+    rules: Callable[[], Mapping[str, Rule]]
+    """Gives all rules by code; called only when there is something to say of one, since loading them takes time."""
+    color: bool = False
+    """Whether to write ANSI colours."""
+    quiet: bool = False
+    """Whether text formats leave out the summary."""
+    files: int = 0
+    seconds: float = 0.0
+    suppressed: int = 0
+    errors: int = 0
+    severities: Counter[Severity] = field(default_factory=Counter)
+    codes: Counter[str] = field(default_factory=Counter)
+    fixable: int = 0
+    """Findings with a fix that a run with the same settings applies."""
+    hidden_unsafe: int = 0
+    """Findings with a fix that only ``--unsafe`` applies."""
+    fixed: int = 0
+    """Findings that this run has fixed."""
+
+    @property
+    def findings(self) -> int:
+        """How many findings there are, of every severity."""
+        return sum(self.severities.values())
+
+    def add(self, result: FileResult) -> None:
+        """Counts in the findings and errors of one file."""
+        self.suppressed += result.suppressed
+        self.errors += len(result.errors)
+        for finding in result.findings:
+            self.severities[finding.severity] += 1
+            self.codes[finding.code] += 1
+            if finding.fix is not None:
+                self.fixable += self.applies(finding.fix)
+                self.hidden_unsafe += finding.fix.safety is Safety.UNSAFE and not self.settings.unsafe_fixes
+
+    def applies(self, fix: Fix) -> bool:
+        """Whether a run with these settings applies ``fix``."""
+        return fix.safety is Safety.SAFE or (fix.safety is Safety.UNSAFE and self.settings.unsafe_fixes)
+
+    def shows(self, finding: Finding) -> bool:
+        """Whether text formats list ``finding`` by itself, and do not only count it."""
+        return self.settings.shows(finding.code, finding.severity.value)
+
+    def source(self, code: str) -> str:
+        """Where the facts of the rule ``code`` come from, as its documentation says; "" when it does not."""
+        rule = self.rules().get(code)
+        found = re.search(r"^Sources?:\s*(.+?)(?:\n\s*\n|\Z)", rule.doc, re.S | re.M) if rule else None
+        return " ".join(found[1].split()) if found else ""
+
+
+class Reporter(Protocol):
+    """What the module of a format is."""
+
+    def write(self, results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
+        """Writes all ``results`` to ``out``; goes through them as often as it needs to, but keeps none."""
+
+
+def load(name: str) -> Reporter:
+    """The module of the output format ``name``, one of the choices of the setting ``output-format``."""
+    return cast("Reporter", importlib.import_module(f"torchmigrate.reporters.{name}"))
+
+
+def place(finding: Finding) -> str:
+    """``path:line:column`` of a finding, with ``cell N`` in a notebook; "" when it is about no file."""
+    if finding.location is None:
+        return _named(finding.path)
+    return position(finding.path, finding.location.line, finding.location.column, finding.location.cell)
+
+
+def position(path: str, line: int | None, column: int | None, cell: int | None) -> str:
+    """``path:line:column``, as far as it is known."""
+    parts = [
+        _named(path),
+        f"cell {cell}" if cell is not None else None,
+        line,
+        column if line is not None else None,
+    ]
+    return ":".join(str(part) for part in parts if part is not None and part != "")
+
+
+def _named(path: str) -> str:
+    """The path, so that at the beginning of a line it is no workflow command of GitHub."""
+    return f"./{path}" if path.lstrip().startswith("::") else path
+
+
+def all_findings(results: Iterable[FileResult]) -> Iterable[Finding]:
+    """The findings of ``results`` in their order."""
+    return (finding for result in results for finding in result.findings)
+
+
+def count(number: int, singular: str, plural: str = "") -> str:
+    """``1 file``, ``2 files``."""
+    return f"{number} {singular if number == 1 else plural or singular + 's'}"

@@ -1,0 +1,51 @@
+"""Imports that a fix has left without a reader."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+
+from torchmigrate.rewrite.changes import DropImports
+from torchmigrate.semantics.uses import Uses
+from torchmigrate.text.source import Source
+
+
+def unused_after(before: Uses, after: Uses, keeps: Callable[[str], bool]) -> Iterator[DropImports]:
+    """The changes that remove imports of ``after`` whose names were read in ``before`` and are no more.
+
+    Left alone are names that ``keeps`` says others import from the file, those of a package's ``__init__.py`` or
+    of ``__all__``, imports under a ``noqa`` comment or inside a ``try``, and every name that a string or a type
+    comment of the file spells.
+    """
+    if before.source.path.endswith("__init__.py"):
+        return
+    lost = {name for name in _read(before) - _read(after) if not keeps(name)}
+    for place in after.scopes.places:
+        statement = place.statement
+        if not isinstance(statement, (ast.Import, ast.ImportFrom)):
+            continue
+        gone = [alias for alias in statement.names if _bound_name(alias) in lost]
+        in_try = any(isinstance(parent, ast.Try) for parent in place.ancestors())
+        if gone and not in_try and not _has_noqa(after.source, statement):
+            yield DropImports(statement, tuple(gone))
+
+
+def _read(uses: Uses) -> set[str]:
+    names = set()
+    for node in ast.walk(uses.source.tree):
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names.update(re.findall(r"\w+", node.value))
+    for comment in re.findall(rb"#\s*type:([^\r\n]*)", uses.source.text):
+        names.update(re.findall(r"\w+", comment.decode()))
+    return names
+
+
+def _bound_name(alias: ast.alias) -> str:
+    return alias.asname or alias.name.partition(".")[0]
+
+
+def _has_noqa(source: Source, statement: ast.stmt) -> bool:
+    return any("noqa" in line for line in source.lines(source.span(statement)))

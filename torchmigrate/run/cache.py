@@ -1,0 +1,189 @@
+"""What runs keep for later ones: a file of the user's own, in which results are found by what they were made from.
+
+A key is a digest of everything that a result depends on, so nothing ever has to be invalidated. Losing the file costs
+time only: whatever is wrong with it is thrown away, and several runs may use it at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from torchmigrate.run.wire import pack, unpack
+
+NAME = "results-1.sqlite"
+"""The number is that of the layout: another layout is another file."""
+
+PATIENCE = 5.0
+"""Seconds to wait for another run that is writing."""
+
+KEPT_DAYS = 30
+"""How long an entry is kept after it was made."""
+
+_CHECKSUM = 16
+
+_PENDING = 8 << 20
+"""Bytes that may wait to be written."""
+
+
+def default_folder() -> str:
+    """The folder for caches that the system gives the user, and in it ours.
+
+    The XDG base directory specification, Apple's file system programming guide and Windows' known folders name it.
+    """
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser(r"~\AppData\Local")
+    elif sys.platform == "darwin":
+        base = os.path.expanduser("~/Library/Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "torchmigrate")
+
+
+def digest(*parts: bytes) -> bytes:
+    """A key made of ``parts``: 16 bytes."""
+    made = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        made.update(len(part).to_bytes(8, "little"))
+        made.update(part)
+    return made.digest()
+
+
+class Cache:
+    """Values by key, below a folder; with None for a folder, one that keeps nothing.
+
+    Values are those that `torchmigrate.run.wire` can read. What is put is written a few megabytes at a time,
+    the last of it when the cache is closed. No method raises for what is wrong with the file.
+    """
+
+    def __init__(self, folder: str | None) -> None:
+        self.folder = folder
+        self._path = os.path.join(folder, NAME) if folder is not None else None
+        self._fresh: dict[bytes, bytes] = {}
+        self._waiting = 0
+        self._opened: sqlite3.Connection | None = None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether there is any point in keeping something."""
+        return self._path is not None
+
+    def get(self, key: bytes) -> Any:
+        """The value of ``key``, or None."""
+        if key in self._fresh:
+            return _unpacked(self._fresh[key])
+        rows: list[tuple[bytes]] = []
+        with self._guarded():
+            connection = self._connection(create=False)
+            if connection is not None:
+                rows = connection.execute("SELECT value FROM entry WHERE key = ?", (key,)).fetchall()
+        return _unpacked(rows[0][0]) if rows else None
+
+    def put(self, key: bytes, value: object) -> None:
+        """Keeps ``value`` under ``key``."""
+        if self._path is None:
+            return
+        self._fresh[key] = _packed(value)
+        self._waiting += len(self._fresh[key])
+        if self._waiting > _PENDING:
+            self._flush()
+
+    def close(self) -> None:
+        """Writes what was put, and drops what is old."""
+        self._flush()
+        self.release()
+
+    def release(self) -> None:
+        """Gives up the connection, until it is needed again."""
+        if self._opened is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._opened.close()
+            self._opened = None
+
+    def __enter__(self) -> Cache:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _flush(self) -> None:
+        with self._guarded():
+            if self._fresh:
+                self._write(self._fresh.items())
+        self._fresh = {}
+        self._waiting = 0
+
+    def _write(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
+        connection = self._connection(create=True)
+        if connection is None:
+            return
+        now = int(time.time())
+        with connection:
+            connection.execute("DELETE FROM entry WHERE stored < ?", (now - KEPT_DAYS * 24 * 3600,))
+            rows = [(key, now, value) for key, value in entries]
+            connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?)", rows)
+
+    def _connection(self, *, create: bool) -> sqlite3.Connection | None:
+        if self._opened is not None or self._path is None or not (create or os.path.exists(self._path)):
+            return self._opened
+        if create:
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        self._opened = sqlite3.connect(self._path, timeout=PATIENCE)
+        self._opened.execute("PRAGMA synchronous = OFF")  # what a power cut spoils is thrown away
+        self._opened.execute(
+            "CREATE TABLE IF NOT EXISTS entry (key BLOB PRIMARY KEY, stored INTEGER NOT NULL, value BLOB NOT NULL)"
+        )
+        return self._opened
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Goes on without the cache when anything is wrong with it, and removes it unless others are just using it."""
+        try:
+            yield
+        except Exception as error:  # of a damaged file, sqlite3 raises others than its own
+            self.release()
+            if self._path is not None and "locked" not in str(error):
+                _remove(self._path)
+            self._path = None
+
+
+def clean(folder: str) -> bool:
+    """Removes the cache in ``folder``; returns whether there was one. Raises OSError if it cannot be removed."""
+    path = os.path.join(folder, NAME)
+    if not os.path.exists(path):
+        return False
+    os.unlink(path)
+    _remove(path)
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
+    return True
+
+
+def _remove(path: str) -> None:
+    for name in (path, f"{path}-journal"):
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+
+
+def _packed(value: object) -> bytes:
+    data = pack(value)
+    return hashlib.blake2b(data, digest_size=_CHECKSUM).digest() + data
+
+
+def _unpacked(packed: object) -> Any:
+    """The value, or None where the bytes are not those that were written."""
+    if not isinstance(packed, bytes):
+        return None
+    checksum, data = packed[:_CHECKSUM], packed[_CHECKSUM:]
+    if hashlib.blake2b(data, digest_size=_CHECKSUM).digest() != checksum:
+        return None
+    try:
+        return unpack(data)
+    except Exception:  # made by another Python, or forged
+        return None

@@ -1,0 +1,40 @@
+"""Tells one state of this tool from another, so that results are kept for that one only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+
+import torchmigrate
+from torchmigrate.engine.registry import offered
+from torchmigrate.run.cache import digest
+
+
+@cache
+def fingerprint() -> bytes:
+    """Tells this tool, and the rules that other packages offer, from any other state of them.
+
+    Goes by the version, and by name, size and time of every source file: cheap, and right while rules are written.
+    """
+    lines = [torchmigrate.__version__, sys.version, sys.platform]
+    for folder in _folders():
+        for top, folders, names in os.walk(folder):
+            folders[:] = sorted(set(folders) - {"__pycache__"})
+            for name in sorted(names):
+                path = os.path.join(top, name)
+                with contextlib.suppress(OSError):  # an editor's link to nothing
+                    status = os.stat(path)
+                    lines.append(f"{path}:{status.st_size}:{status.st_mtime_ns}")
+    return digest(os.fsencode("\n".join(lines)))
+
+
+def _folders() -> Iterator[str]:
+    yield os.path.dirname(os.path.abspath(torchmigrate.__file__))
+    rules_package = find_spec("torchmigrate.rules")
+    yield from (rules_package.submodule_search_locations or ()) if rules_package else ()
+    for package in offered():
+        yield from package.__path__

@@ -1,0 +1,167 @@
+"""Files replaced in one step, so that a reader, a crash or a full disk never meets half of one.
+
+The new content is first written beside the file, under a name made from the file's, and locked. A run that is killed
+leaves it there without its lock, and the next run that writes the file removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import signal
+import stat
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from torchmigrate.project import files
+
+if sys.platform != "win32":
+    import fcntl
+
+
+class Changed(Exception):
+    """The file is no longer what was read, or is about to be something else: somebody else writes it."""
+
+
+def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> None:
+    """Makes ``data`` the content of the file ``path``, whose content is ``expected``.
+
+    A temporary file in the same folder takes its place, with its mode, and its owner where the system allows it.
+    A symbolic link stays, and its target is replaced. Of a hard link only this name gets the new content: the other
+    names keep the old file, as with any tool that replaces files in one step.
+
+    Raises Changed if the content is not ``expected`` right before the replacement or another run is writing the
+    file, and OSError (PermissionError for a file without write permission) if it cannot be written. The file is
+    untouched then, and the temporary one gone.
+    """
+    target = Path(os.path.realpath(path, strict=True))
+    status = target.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("it is not a regular file")
+    if not os.access(target, os.W_OK) or not status.st_mode & 0o222:
+        raise PermissionError("it is read-only")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError("its folder is read-only")
+    with _uninterrupted(), beside(target) as (temporary, file):
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+        file.close()
+        _copy_owner_and_mode(status, temporary)
+        if files.read(target) != expected:
+            raise Changed("it has changed since it was read")
+        os.replace(temporary, target)
+    _sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Lets Ctrl-C wait for the end of the context: between two steps it would leave the temporary file behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, frame: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if waiting:
+            signal.raise_signal(signal.SIGINT)
+
+
+@contextlib.contextmanager
+def beside(target: Path) -> Iterator[tuple[Path, IO[bytes]]]:
+    """A new file in the folder of ``target``, and its path; what is there at the end of the context is removed.
+
+    Raises Changed if another run writes such a file for ``target``, and OSError.
+    """
+    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
+    temporary = target.with_name(f".torchmigrate-{name}.tmp")
+    handle = _created(temporary)
+    # The lock has to last until the file is renamed, which Windows does only with a file that nobody has open.
+    lock = None if sys.platform == "win32" else os.dup(handle)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield temporary, file
+    finally:
+        if lock is None or _is_at(lock, temporary):
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        if lock is not None:
+            os.close(lock)
+
+
+def _created(path: Path) -> int:
+    """A new file, locked while it is open."""
+    while True:
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        except FileExistsError:
+            _remove_leftover(path)
+            continue
+        with contextlib.suppress(OSError):  # a file system without locks
+            if not _locked(handle) or not _is_at(handle, path):
+                os.close(handle)  # before it was locked, another run took it for a leftover
+                continue
+        return handle
+
+
+def _remove_leftover(path: Path) -> None:
+    """Removes a temporary file that nobody has open any more."""
+    try:
+        if sys.platform == "win32":
+            os.unlink(path)  # fails while somebody has it open
+            return
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            if not _locked(handle):
+                raise Changed("another run is writing it")
+            if _is_at(handle, path):
+                os.unlink(path)
+        finally:
+            os.close(handle)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise OSError(f"{path} is in the way: {error.strerror or error}") from None
+
+
+def _locked(handle: int) -> bool:
+    """Takes the lock of an open file; False if another run has it. Raises OSError where there are no locks."""
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether ``path`` is still the name of the open file."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _copy_owner_and_mode(status: os.stat_result, path: Path) -> None:
+    """The owner first, for changing it clears the set-user-id bits of the mode."""
+    if hasattr(os, "chown"):
+        with contextlib.suppress(OSError):
+            os.chown(path, status.st_uid, status.st_gid)
+    os.chmod(path, stat.S_IMODE(status.st_mode))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes the new name last through a crash, on systems where a folder can be synced."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,212 @@
+"""Where settings come from: the command line over the nearest configuration file over the defaults."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torchmigrate.project import files, folders
+from torchmigrate.settings.settings import Kind, Settings, default_as_toml, fields, key
+from torchmigrate.text.toml import toml_loads
+
+MAX_CONFIG_BYTES = 4 << 20
+"""A configuration file beyond this size is refused."""
+
+STANDALONE = "torchmigrate.toml"
+PYPROJECT = "pyproject.toml"
+
+
+class ConfigError(Exception):
+    """A configuration that cannot be used; the message names the file and the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one place states: the values by field name, and the folder that relative patterns start from."""
+
+    values: Mapping[str, Any]
+    folder: str
+
+
+def merge(layers: list[Layer]) -> Settings:
+    """Settings from ``layers``, the strongest first.
+
+    A layer that states ``select`` starts afresh: what weaker ones select or ignore is forgotten. Otherwise
+    ``ignore`` and ``extend-select`` add up, as ``extend-exclude`` and ``per-file-ignores`` do, and a rule that a
+    stronger layer names on one side is taken from the other side of the weaker ones.
+    """
+    merged: dict[str, Any] = {}
+    for layer in reversed(layers):
+        values = {name: _anchored(name, value, layer.folder) for name, value in layer.values.items()}
+        if values.get("select"):
+            merged = {
+                name: value for name, value in merged.items() if name not in ("ignore", "extend_select")
+            }
+        for side, other in (("ignore", "extend_select"), ("extend_select", "ignore")):
+            added = {code.upper() for code in values.get(side, ())}
+            merged[other] = tuple(code for code in merged.get(other, ()) if code.upper() not in added)
+        for name, value in values.items():
+            adds = name in ("ignore", "extend_select", "extend_exclude", "per_file_ignores")
+            merged[name] = (*merged.get(name, ()), *value) if adds else value
+    return Settings(**merged)
+
+
+def _anchored(name: str, value: Any, folder: str) -> Any:
+    if name in ("exclude", "extend_exclude"):
+        return tuple(files.anchor(pattern, folder) for pattern in value)
+    if name == "per_file_ignores":
+        return tuple((files.anchor(pattern, folder), codes) for pattern, codes in value)
+    return value
+
+
+def read_layers(path: str) -> list[Layer]:
+    """What the configuration file at ``path`` states, and after it what the files it extends state.
+
+    Raises ConfigError for a file that cannot be read or is not valid TOML, an unknown key, or a wrong value.
+    """
+    layers: list[Layer] = []
+    seen: list[str] = []
+    following: str | None = path
+    while following is not None:
+        real = os.path.realpath(following)
+        if real in seen:
+            raise ConfigError(f"{following}: `extend` leads back to this file")
+        seen.append(real)
+        table = _table(following)
+        if table is None:
+            raise ConfigError(f"{following}: has no table [tool.torchmigrate]")
+        folder = os.path.dirname(os.path.abspath(following))
+        extend = table.pop("extend", None)
+        layers.append(Layer(parse(table, following), folder))
+        if extend is not None and (not isinstance(extend, str) or "\0" in extend):
+            raise ConfigError(f"{following}: `extend` must be the path of a configuration file")
+        following = None if extend is None else os.path.join(folder, os.path.expanduser(extend))
+    return layers
+
+
+def find_file(folder: str) -> str | None:
+    """The nearest configuration file, from ``folder`` up to the repository's root, or None.
+
+    A pyproject.toml without ``[tool.torchmigrate]`` is passed over; torchmigrate.toml comes first in its folder.
+    Raises ConfigError for a pyproject.toml that cannot be read.
+    """
+    for directory in folders.upward(folder):
+        standalone = os.path.join(directory, STANDALONE)
+        if os.path.isfile(standalone):
+            return standalone
+        pyproject = os.path.join(directory, PYPROJECT)
+        if os.path.isfile(pyproject) and _table(pyproject) is not None:
+            return pyproject
+    return None
+
+
+def parse(table: Mapping[str, object], origin: str) -> dict[str, Any]:
+    """Checked values by field name, from a TOML table; ``origin`` is named in the message of a ConfigError."""
+    known = {key(one.name): one for one in fields()}
+    values = {}
+    for name, value in table.items():
+        if name not in known:
+            name = _short(name)
+            raise ConfigError(f"{origin}: unknown key `{name}`{nearest(name, [*known, 'extend'])}")
+        kind: Kind[Any] = known[name].metadata["kind"]
+        try:
+            values[known[name].name] = kind.read(value)
+        except (TypeError, ValueError) as error:
+            reason = f" ({_short(str(error))})" if str(error) else ""
+            raise ConfigError(f"{origin}: `{name}` must be {kind.expects}{reason}") from None
+    return values
+
+
+def _short(text: str) -> str:
+    """A text of somebody else in a message of one line."""
+    return text if len(text) <= 200 else text[:199] + "…"
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """The end of a message about the unknown ``name``: a suggestion, or what there is when nothing is near."""
+    import difflib
+
+    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    return f"; did you mean `{matches[0]}`?" if matches else ""
+
+
+def _table(path: str) -> dict[str, Any] | None:
+    """The settings in the file at ``path``; None when it is a pyproject.toml that has none."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ConfigError(f"{path}: is not a file")
+        if os.path.getsize(path) > MAX_CONFIG_BYTES:
+            raise ConfigError(f"{path}: is larger than {MAX_CONFIG_BYTES >> 20} MiB")
+        with open(path, "rb") as file:
+            data = file.read()
+        if os.path.basename(path) == PYPROJECT and b"torchmigrate" not in data:
+            return None
+        content = toml_loads(data.decode("utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not UTF-8") from None
+    except ValueError as error:
+        raise ConfigError(f"{path}: is not valid TOML: {error}") from None
+    if os.path.basename(path) != PYPROJECT:
+        return content
+    tool = content.get("tool")
+    table = tool.get("torchmigrate") if isinstance(tool, dict) else None
+    if table is not None and not isinstance(table, dict):
+        raise ConfigError(f"{path}: `tool.torchmigrate` must be a table")
+    return table
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of ``[tool.torchmigrate]``, which `torchmigrate/settings/settings.schema.json` holds."""
+    properties: dict[str, Any] = {
+        "extend": {
+            "description": "Another configuration file, whose settings hold where this one has none.",
+            "type": "string",
+        }
+    }
+    for one in fields():
+        kind: Kind[Any] = one.metadata["kind"]
+        properties[key(one.name)] = {
+            "description": one.metadata["help"],
+            **kind.schema,
+            "default": default_as_toml(one),
+        }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Settings of torchmigrate",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+def schema_text() -> str:
+    """What the file `torchmigrate/settings/settings.schema.json` must hold; ``python -m torchmigrate.settings.config`` prints it."""
+    import json
+
+    return json.dumps(json_schema(), indent=2) + "\n"
+
+
+def markdown() -> str:
+    """The table of all settings for the documentation; ``python -m torchmigrate.settings.config table`` prints it."""
+    import json
+
+    rows = ["| Setting | Value | Default | |", "| --- | --- | --- | --- |"]
+    for one in fields():
+        kind: Kind[Any] = one.metadata["kind"]
+        default = (
+            "the usual folders without code"
+            if one.name == "exclude"
+            else f"`{json.dumps(default_as_toml(one))}`"
+        )
+        rows.append(f"| `{key(one.name)}` | {kind.expects} | {default} | {one.metadata['help']} |")
+    return "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    print(markdown() if sys.argv[1:] == ["table"] else schema_text(), end="")

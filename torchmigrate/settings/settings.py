@@ -1,0 +1,279 @@
+"""Settings: what decides what a run does, each with its values, its default and its documentation.
+
+The fields of `Settings` are the one description of every setting. Parsing, command-line options, the JSON schema
+and the documentation are all made from them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from torchmigrate.model import versions
+from torchmigrate.model.versions import Version
+from torchmigrate.project import files
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T]):
+    """What values a setting takes: how TOML and the command line state one, and how a schema describes it."""
+
+    expects: str
+    """Completes the sentence "… must be"."""
+    read: Callable[[object], T]
+    """Makes the value from what TOML gives; raises ValueError or TypeError for anything else."""
+    schema: Mapping[str, object]
+    many: bool = False
+    """Whether the command line takes a list, separated by commas or by repeating the option."""
+    choices: tuple[str, ...] = ()
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _number(value: object) -> int:
+    number = int(value) if isinstance(value, str) else value
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise TypeError
+    return number
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise TypeError
+    return value.strip()
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise TypeError
+    return tuple(_text(item) for item in value)
+
+
+def _list_of(expects: str, pattern: str) -> Kind[tuple[str, ...]]:
+    def read(value: object) -> tuple[str, ...]:
+        items = _texts(value)
+        for item in items:
+            if not re.fullmatch(pattern, item):
+                raise ValueError(f"{item!r} is none")
+        return items
+
+    schema = {"type": "array", "items": {"type": "string", "pattern": f"^(?:{pattern})$"}}
+    return Kind(f"a list of {expects}", read, schema, many=True)
+
+
+def _choice(*names: str) -> Kind[str]:
+    def read(value: object) -> str:
+        if not isinstance(value, str) or value not in names:
+            raise ValueError(f"{value!r} is none")
+        return value
+
+    return Kind(f"one of {', '.join(names)}", read, {"enum": list(names)}, choices=names)
+
+
+def _minimum(value: object) -> Version | None:
+    return None if value == "auto" else versions.parse(_text(value))
+
+
+def _per_file(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, Mapping):
+        raise TypeError
+    return tuple((_text(pattern), CODES.read(codes)) for pattern, codes in value.items())
+
+
+_VERSION_SCHEMA = {"type": "string", "pattern": r"^\d+\.\d+(\.\d+)?$"}
+_CODE = r"[A-Za-z][A-Za-z0-9-]*"
+
+FLAG = Kind("true or false", _flag, {"type": "boolean"})
+CODES = _list_of("rule codes, prefixes of codes or family names", _CODE)
+SHOWN = _list_of("severities (error, warning, info) or rule codes", _CODE)
+GLOBS = _list_of("file patterns", r"[^\0]+")
+ARCHITECTURES = _list_of('compute capabilities such as "7.0"', r"\d{1,2}\.\d[a-z]?")
+JOBS = Kind("a number of processes", _number, {"type": "integer", "minimum": 0})
+VERSION = Kind('a version such as "2.12"', lambda value: versions.parse(_text(value)), _VERSION_SCHEMA)
+MINIMUM = Kind('"auto" or a version such as "2.4"', _minimum, {"anyOf": [{"const": "auto"}, _VERSION_SCHEMA]})
+PER_FILE = Kind(
+    "a table from file patterns to lists of rule codes",
+    _per_file,
+    {"type": "object", "additionalProperties": CODES.schema},
+    many=True,
+)
+
+
+def setting(kind: Kind[T], default: T, help: str, *, metavar: str = "", option: str = "") -> T:  # noqa: A002
+    """A field of `Settings`. ``option`` is its name on the command line where that differs from its key."""
+    metadata = {"kind": kind, "help": help, "metavar": metavar, "option": option}
+    declared: T = field(default=default, metadata=metadata)
+    return declared
+
+
+_PRESENTATION = frozenset(
+    ["exclude", "extend_exclude", "fail_on", "force_exclude", "jobs", "output_format", "show"]
+)
+"""The settings that decide which files are looked at, how, and what is said of the findings, but not which there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that decides what a run does. Picklable; keys in TOML are the field names with hyphens."""
+
+    select: tuple[str, ...] = setting(
+        CODES, (), "Rules to report, by code, prefix or family; ALL for every rule.", metavar="CODES"
+    )
+    ignore: tuple[str, ...] = setting(CODES, (), "Rules not to report.", metavar="CODES")
+    extend_select: tuple[str, ...] = setting(
+        CODES, (), "Rules to report besides those selected.", metavar="CODES"
+    )
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = setting(
+        PER_FILE, (), "Rules not to report in the files that a pattern matches.", metavar="GLOB:CODES"
+    )
+    target_version: Version = setting(
+        VERSION, versions.NEWEST, "The torch to upgrade to; severities follow from it.", metavar="VERSION"
+    )
+    min_version: Version | None = setting(
+        MINIMUM,
+        None,
+        "The oldest torch that the project still supports; no fix needs a newer one. auto: the lower bound in "
+        f"the project's metadata, else {versions.render(versions.OLDEST)}.",
+        metavar="VERSION|auto",
+    )
+    exclude: tuple[str, ...] = setting(
+        GLOBS, files.EXCLUDE, "What to leave out of folders, as in .gitignore.", metavar="GLOBS"
+    )
+    extend_exclude: tuple[str, ...] = setting(
+        GLOBS, (), "What to leave out besides the excluded.", metavar="GLOBS"
+    )
+    force_exclude: bool = setting(FLAG, False, "Leave out excluded files even when they are named directly.")
+    fail_on: str = setting(
+        _choice("error", "warning", "info"), "warning", "The lowest severity that makes the exit status 1."
+    )
+    unsafe_fixes: bool = setting(
+        FLAG, False, "Include fixes that are right in the usual case but not in every one.", option="unsafe"
+    )
+    output_format: str = setting(
+        _choice("full", "concise", "json", "github", "sarif"), "full", "How to print the findings."
+    )
+    show: tuple[str, ...] = setting(
+        SHOWN,
+        ("error", "warning"),
+        "Severities and rules that the text formats list one by one; of the others they give the number.",
+        metavar="SEVERITIES|CODES",
+    )
+    device_agnostic: bool = setting(
+        FLAG, False, "Write torch.accelerator instead of a device's own module where torch has it."
+    )
+    script_replacement: str = setting(
+        _choice("compile", "eager"), "compile", "What takes the place of torch.jit.script."
+    )
+    keep_torchscript_support: bool = setting(
+        FLAG, True, "Keep markers that only TorchScript reads, such as torch.jit.ignore."
+    )
+    jobs: int = setting(
+        JOBS,
+        0,
+        "Processes for many files; 0: as many as there are cores, and none for few files.",
+        metavar="N",
+    )
+    gpu_architectures: tuple[str, ...] = setting(
+        ARCHITECTURES, (), "Compute capabilities that the project's machines have.", metavar="ARCHS"
+    )
+
+    def decisive(self) -> bytes:
+        """Every value that findings can depend on, in one text."""
+        values = [(one.name, getattr(self, one.name)) for one in fields() if one.name not in _PRESENTATION]
+        return repr(values).encode()
+
+    @property
+    def wants_edits(self) -> bool:
+        """Whether the report shows the edits of fixes, and not only that there are some."""
+        return self.output_format in ("json", "sarif")
+
+    @property
+    def selectors(self) -> tuple[str, ...]:
+        """Every code, prefix and family that is named to select or to ignore, in order."""
+        in_files = [code for _, codes in self.per_file_ignores for code in codes]
+        return tuple(sorted({*self.select, *self.ignore, *self.extend_select, *in_files}))
+
+    @property
+    def excluded(self) -> tuple[str, ...]:
+        """All patterns of what to leave out."""
+        return self.exclude + self.extend_exclude
+
+    def selects(self, code: str, family: str, default_on: bool) -> bool:
+        """Whether the rule ``code`` of the family named ``family`` reports.
+
+        The most specific selector that fits decides, as in ruff: a longer prefix over a shorter one, a prefix
+        over a family, a family over ALL; between equals, ``ignore`` wins.
+        """
+        chosen = _specificity((*self.select, *self.extend_select), code, family)
+        if not self.select and default_on:
+            chosen = max(chosen, 0)
+        return chosen >= 0 and chosen > _specificity(self.ignore, code, family)
+
+    def ignored_in(self, path: str, code: str, family: str) -> bool:
+        """Whether ``per-file-ignores`` silences the rule ``code`` in the file at ``path``."""
+        return any(
+            _specificity(codes, code, family) >= 0 and _matcher(pattern).above(path)
+            for pattern, codes in self.per_file_ignores
+        )
+
+    def shows(self, code: str, severity: str) -> bool:
+        """Whether the text formats list the findings of ``code`` one by one: by ``show``, or selected by name."""
+        return (
+            severity in self.show or _names(self.show, code) or _names(self.select + self.extend_select, code)
+        )
+
+
+def _specificity(selectors: tuple[str, ...], code: str, family: str) -> int:
+    """How closely the best of ``selectors`` fits: -1 not at all, 0 ALL, 1 the family, else the prefix's length."""
+    best = -1
+    for selector in selectors:
+        upper = selector.upper()
+        if code.upper().startswith(upper):
+            best = max(best, len(upper))
+        elif upper == family.upper():
+            best = max(best, 1)
+        elif upper == "ALL":
+            best = max(best, 0)
+    return best
+
+
+@functools.cache
+def _matcher(pattern: str) -> files.Excludes:
+    return files.Excludes.of((pattern,))
+
+
+def _names(selectors: tuple[str, ...], code: str) -> bool:
+    return any(selector.upper() == code.upper() for selector in selectors)
+
+
+def fields() -> tuple[dataclasses.Field[Any], ...]:
+    """The fields of `Settings`, in the order in which they are documented."""
+    return dataclasses.fields(Settings)
+
+
+def key(name: str) -> str:
+    """The key in TOML of the field ``name``."""
+    return name.replace("_", "-")
+
+
+def default_as_toml(one: dataclasses.Field[Any]) -> object:
+    """The default of a field of `Settings` as TOML writes it."""
+    kind: Kind[Any] = one.metadata["kind"]
+    default: Any = one.default
+    if kind is MINIMUM and default is None:
+        return "auto"
+    if kind in (VERSION, MINIMUM):
+        return versions.render(default)
+    if kind is PER_FILE:
+        return {pattern: list(codes) for pattern, codes in default}
+    return list(default) if isinstance(default, tuple) else default

@@ -1,0 +1,145 @@
+"""What the tables of `torchmigrate.tables.matrix` mean for a project's files: which build an upgrade should ask for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+from torchmigrate.model.versions import Version, parse, render
+from torchmigrate.tables import matrix
+from torchmigrate.tables.matrix import Build, rank
+
+PLATFORM = "linux_x86_64"
+"""The platform that project files are judged for: the one that has every variant."""
+
+COMPLETE_SINCE: Version = (2, 6)
+"""The oldest release of which the tables have all variants, so that one that is missing was not published."""
+
+
+def published(target: Version, variant: str) -> bool | None:
+    """Whether the target has a variant; None where the tables do not say.
+
+    Only CUDA variants are told: the tables do not have all of the others.
+    """
+    if not variant.startswith("cu") or target < COMPLETE_SINCE or render(target) not in matrix.versions():
+        return None
+    found = next((build for build in _builds(target) if build.variant == variant), None)
+    if found is not None and found.evidence == "named":
+        return None
+    return found is not None
+
+
+def last_with(variant: str) -> Version | None:
+    """The newest release that has a variant."""
+    found = [
+        b
+        for b in matrix.builds()
+        if b.variant == variant and b.platform == PLATFORM and b.evidence != "named"
+    ]
+    return max((parse(build.torch) for build in found), default=None)
+
+
+def choose(target: Version, architectures: Iterable[str] = ()) -> Build | None:
+    """The build of the target that runs on every one of the compute capabilities; None if there is none.
+
+    The release's default build where it does; else the newest CUDA that does.
+    """
+    wanted = tuple(architectures)
+    fitting = [
+        build
+        for build in _builds(target)
+        if build.cuda and build.evidence != "named" and not missing(build, wanted)
+    ]
+    return max(fitting, key=rank, default=None)
+
+
+def last_for(architectures: Iterable[str]) -> Build | None:
+    """The best build of the newest release that runs on every one of the compute capabilities."""
+    wanted = tuple(architectures)
+    for version in reversed(matrix.versions()):
+        if found := choose(parse(version), wanted):
+            return found
+    return None
+
+
+def build(target: Version, variant: str) -> Build | None:
+    """A variant of the target."""
+    return next((build for build in _builds(target) if build.variant == variant), None)
+
+
+def missing(build: Build, architectures: Iterable[str]) -> list[str]:
+    """Those of the compute capabilities that a build has no code for."""
+    return [
+        architecture
+        for architecture in architectures
+        if matrix.code_for(build.compiled, architecture.rstrip("af"), build.cuda) is None
+    ]
+
+
+def driver_note(build: Build) -> str:
+    """What a build needs of the machine."""
+    cuda = build.cuda or ""
+    return (
+        f"CUDA {cuda} needs driver {matrix.recommended_driver(cuda, 'Linux')} on Linux, "
+        f"{matrix.recommended_driver(cuda, 'Windows')} on Windows, or newer"
+    )
+
+
+def release(target: Version) -> str:
+    """The newest patch release of the target."""
+    builds = _builds(target)
+    return builds[0].version if builds else f"{render(target)}.0"
+
+
+def python_range(target: Version) -> tuple[str, str] | None:
+    """The oldest and the newest Python that the target has wheels for."""
+    builds = _builds(target)
+    return builds[0].python if builds else None
+
+
+def floor(target: Version, platform: str) -> str | None:
+    """The oldest glibc or macOS that the target's wheels run on."""
+    builds = matrix.builds_of(render(target), platform)
+    return builds[0].floor if builds else None
+
+
+def library(target: Version, name: str) -> str | None:
+    """What the target's default build pins of a library: ``3.7.1`` or ``~=3.8.0``."""
+    for found in _builds(target):
+        if found.default:
+            return dict(found.libraries).get(name)
+    return None
+
+
+@functools.cache
+def oldest_architecture(cuda: str) -> str:
+    """The oldest compute capability that any build with this CUDA major is compiled for."""
+    major = cuda.split(".")[0]
+    names = {
+        name
+        for build in matrix.builds()
+        if (build.cuda or "").split(".")[0] == major
+        for name in build.compiled
+        if name.startswith("sm_")
+    }
+    digits = min((int(name[3:].rstrip("af")) for name in names), default=0)
+    return f"{digits // 10}.{digits % 10}"
+
+
+@functools.cache
+def table(name: str) -> Any:
+    """One of the tables in ``torchmigrate/tables/data``."""
+    import json
+    from importlib import resources
+
+    return json.loads((resources.files("torchmigrate.tables") / "data" / f"{name}.json").read_text("utf-8"))
+
+
+def full_cuda_versions() -> dict[str, str]:
+    """For each CUDA that has a base image, the full version of the image."""
+    return {row["cuda"]: row["version"] for row in table("images")["cuda"]}
+
+
+def _builds(target: Version) -> list[Build]:
+    return matrix.builds_of(render(target), PLATFORM)

@@ -1,0 +1,1 @@
+"""From the bytes of a file to text with byte offsets, and back: encodings, notebooks, tokens, edits."""

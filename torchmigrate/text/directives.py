@@ -1,0 +1,18 @@
+"""How comments that silence findings are spelled; `torchmigrate.engine.suppress` says what they mean."""
+
+from __future__ import annotations
+
+import re
+
+MARK = b"torchmigrate:"
+"""What a file spells that suppresses findings."""
+
+DIRECTIVE = re.compile(r"#\s*torchmigrate:(?P<body>.*?)(?=\s+#|\s*$)")
+BODY = re.compile(
+    r"\s*ignore(?P<file>-file)?(?:\s+(?P<codes>[A-Z]{1,2}\d*(?:(?:\s*,\s*|\s+)[A-Z]{1,2}\d*)*))?(?:\s+--(?:\s.*)?)?"
+)
+
+
+def without_directives(comment: str) -> str:
+    """``comment`` without this tool's directives; empty if nothing else was in it."""
+    return re.sub(r"\s*" + DIRECTIVE.pattern, "", comment).strip()

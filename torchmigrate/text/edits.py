@@ -1,0 +1,122 @@
+"""Edits of a text: chosen from fixes, and applied. `torchmigrate.proof.verify` proves that they changed nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from torchmigrate.model.findings import Edit, Fix
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+class VerifyError(Exception):
+    """Edits changed more than they should; the place is 1-based and in the text before, or None."""
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+def newline_at(text: bytes, offset: int) -> bytes:
+    """The line end in use at ``offset``: of its own line, else of the line before, else ``\\n``."""
+    if match := _LINE_END.search(text, offset):
+        at_split_crlf = match.group() == b"\n" and text[offset - 1 : offset + 1] == b"\r\n"
+        return b"\r\n" if at_split_crlf else match.group()
+    before = max(text.rfind(b"\n"), text.rfind(b"\r"))
+    if before < 0:
+        return b"\n"
+    return b"\r\n" if text[before - 1 : before + 1] == b"\r\n" else text[before : before + 1]
+
+
+def rendered(text: bytes, edit: Edit) -> bytes:
+    """What ``edit`` puts into ``text``: its line ends become those in use where it goes."""
+    return _LINE_END.sub(newline_at(text, edit.start), edit.text.encode())
+
+
+def ordered(edits: Iterable[Edit]) -> list[Edit]:
+    """``edits`` by position; insertions at one offset keep their order and go before a replacement there.
+
+    Raises ValueError if two overlap.
+    """
+    result = sorted(edits, key=lambda edit: (edit.start, edit.end))
+    for i in range(1, len(result)):
+        if result[i].start < result[i - 1].end:
+            raise ValueError(f"overlapping edits: {result[i - 1]} and {result[i]}")
+    return result
+
+
+def apply(text: bytes, edits: Iterable[Edit]) -> bytes:
+    """``text`` (UTF-8) with ``edits`` applied; all else stays byte for byte.
+
+    A line end in an edit's text becomes the line end that is in use where the edit goes.
+    Raises ValueError if edits overlap or lie outside the text.
+    """
+    parts = []
+    done = 0
+    for edit in ordered(edits):
+        if not 0 <= edit.start <= edit.end <= len(text):
+            raise ValueError(f"{edit} lies outside a text of {len(text)} bytes")
+        parts.append(text[done : edit.start])
+        parts.append(rendered(text, edit))
+        done = edit.end
+    parts.append(text[done:])
+    return b"".join(parts)
+
+
+def select(fixes: Iterable[Fix]) -> tuple[list[Fix], list[Fix]]:
+    """Splits ``fixes`` into those that can be applied together and the rest, which may fit in another round.
+
+    Earlier fixes go first. A fix is chosen with all its edits or not at all. Fixes may share an edit (the import
+    that both need), or be the same altogether (several findings that one rewrite mends); see `union` for the edits of the chosen ones.
+    """
+    chosen: list[Fix] = []
+    rejected: list[Fix] = []
+    taken: list[Edit] = []
+    for fix in fixes:
+        same = any(fix.edits == other.edits for other in chosen)
+        fits = same or not any(_conflict(edit, other) for edit in fix.edits for other in taken)
+        if fits and _is_consistent(fix):
+            chosen.append(fix)
+            taken += fix.edits
+        else:
+            rejected.append(fix)
+    return chosen, rejected
+
+
+def union(fixes: Iterable[Fix]) -> list[Edit]:
+    """The edits of fixes that `select` chose, in order, shared ones once."""
+    return ordered(dict.fromkeys(edit for fix in fixes for edit in fix.edits))
+
+
+def _is_consistent(fix: Fix) -> bool:
+    try:
+        ordered(fix.edits)
+    except ValueError:
+        return False
+    return bool(fix.edits)
+
+
+def _conflict(one: Edit, other: Edit) -> bool:
+    """Whether two fixes must not make these two edits in one round.
+
+    Next to each other, only whole lines have a meaning that does not depend on which comes first.
+    """
+    if one == other:
+        return not _is_balanced(one.text)
+    insertions = [edit for edit in (one, other) if edit.start == edit.end]
+    if insertions and one.start <= other.end and other.start <= one.end:
+        inside = any(
+            min(one.start, other.start) < edit.start < max(one.end, other.end) for edit in insertions
+        )
+        return inside or not all(
+            edit.text.startswith("\n") or edit.text.endswith("\n") for edit in insertions
+        )
+    return one.start < other.end and other.start < one.end
+
+
+def _is_balanced(text: str) -> bool:
+    """Half of a pair of brackets is needed as often as it is asked for; it cannot be shared."""
+    return all(text.count(opening) == text.count(closing) for opening, closing in ("()", "[]", "{}"))

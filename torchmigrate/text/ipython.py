@@ -1,0 +1,140 @@
+"""IPython's additions to Python, masked by Python of the same length.
+
+Syntax: https://ipython.readthedocs.io/en/stable/interactive/reference.html and
+``IPython/core/inputtransformer2.py``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+
+from torchmigrate.model.findings import Span
+
+# Cell magics whose body is Python that runs in the notebook's own namespace.
+_PYTHON_CELL_MAGICS = frozenset(
+    {
+        "capture",
+        "debug",
+        "heat",
+        "memit",
+        "mprun",
+        "prun",
+        "pyinstrument",
+        "snakeviz",
+        "time",
+        "timeit",
+        "wandb",
+    }
+)
+_CELL_MAGIC = re.compile(rb"\s*%%(\w*)")
+# Each of the next three ends where the mask begins.
+_ESCAPED = re.compile(rb"[ \t]*(?=[%!?,;/])")
+_HELP = re.compile(rb"[ \t]*(?=%{0,2}[\w.*]+(?:\[[^\]\r\n]*\])*\?{1,2}[ \t]*$)")
+_ASSIGNED = re.compile(rb"[ \t]*[\w.,* \t]+(?:\[[^\]\r\n]*\][\w.,* \t]*)*=[ \t]*(?=!|%\w)")
+_TIMED = re.compile(rb"[ \t]*(%time(?:it)?(?:[ \t]+-[a-zA-Z][ \t]*\d*)*)[ \t]+(?=\S)")
+# What decides whether the next line begins a statement.
+_TOKEN = re.compile(
+    rb"#[^\r\n]*|'''(?:\\.|[^\\])*?(?:'''|\Z)|\"\"\"(?:\\.|[^\\])*?(?:\"\"\"|\Z)"
+    rb"|'(?:\\(?:\r\n|.)|[^\\'\r\n])*'?|\"(?:\\(?:\r\n|.)|[^\\\"\r\n])*\"?"
+    rb"|\\(?:\r\n|\r|\n)|[(\[{]|[)\]}]|\r\n|\r|\n",
+    re.DOTALL,
+)
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+def masked(cell: bytes) -> tuple[bytes, list[Span]]:
+    """The source of a code cell as Python of the same length, and the spans that were IPython's.
+
+    A cell in another language (``%%bash``) becomes blank. A timed statement (``%time x = f()``) stays readable,
+    yet its whole line counts as IPython's. What is no Python even so is left to the parser to refuse.
+    """
+    if _parses(cell):
+        return cell, []
+    text = bytearray(cell)
+    spans: list[Span] = []
+    at = _mask_cell_magics(text, spans)
+    while at < len(text):
+        end = _magic_end(text, at)
+        if _mask_statement(text, at, end):
+            spans.append(Span(at, end))
+            at = _line_end(text, end)[1]
+        else:
+            at = _statement_end(text, at)
+    return bytes(text), spans
+
+
+def _parses(code: bytes) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(code.decode())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _mask_cell_magics(text: bytearray, spans: list[Span]) -> int:
+    """Blanks the cell magics that begin ``text``; returns where the line after them begins."""
+    start = 0
+    while magic := _CELL_MAGIC.match(text, start):
+        is_python = magic.group(1).decode() in _PYTHON_CELL_MAGICS
+        end = _line_end(text, magic.end())[0] if is_python else len(text)
+        _blank(text, start, end)
+        spans.append(Span(start, end))
+        start = _line_end(text, end)[1]
+    return start
+
+
+def _mask_statement(text: bytearray, start: int, end: int) -> bool:
+    """Masks the line ``[start, end)``, which begins a statement, if it is IPython's; says whether it was."""
+    line = bytes(text[start:end])
+    timed = _TIMED.match(line)
+    if timed and _parses(line[timed.end() :]):
+        _fill(text, start + timed.start(1), start + timed.end(1))
+        text[start + timed.end(1)] = ord(";")
+        return True
+    for pattern in (_ESCAPED, _HELP, _ASSIGNED):
+        if match := pattern.match(line):
+            _fill(text, start + match.end(), end)
+            return True
+    return False
+
+
+def _fill(text: bytearray, start: int, end: int) -> None:
+    """Makes ``[start, end)`` the expression ``0``, for a block must not be empty."""
+    _blank(text, start, end)
+    text[start] = ord("0")
+
+
+def _blank(text: bytearray, start: int, end: int) -> None:
+    text[start:end] = re.sub(rb"[^\r\n]", b" ", text[start:end])
+
+
+def _magic_end(text: bytearray, at: int) -> int:
+    """The end of the line that begins ``at``, joined with the next while it ends in a backslash."""
+    end, following = _line_end(text, at)
+    while end < len(text) and text[end - 1 : end] == b"\\":
+        end, following = _line_end(text, following)
+    return end
+
+
+def _line_end(text: bytearray, at: int) -> tuple[int, int]:
+    """Where the line that holds ``at`` ends, and where the next one begins."""
+    match = _LINE_END.search(text, at)
+    return match.span() if match else (len(text), len(text))
+
+
+def _statement_end(text: bytearray, at: int) -> int:
+    """Where the line after the (logical) line that begins ``at`` begins."""
+    depth = 0
+    for token in _TOKEN.finditer(text, at):
+        match token.group()[:1]:
+            case b"(" | b"[" | b"{":
+                depth += 1
+            case b")" | b"]" | b"}":
+                depth = max(0, depth - 1)
+            case b"\r" | b"\n" if depth == 0:
+                return token.end()
+    return len(text)

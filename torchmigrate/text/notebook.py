@@ -1,0 +1,162 @@
+"""Notebooks: the code cells of an ``.ipynb`` file as one Python text, and edits patched into the JSON in place.
+
+What IPython adds to Python (magics, shell lines, help) is masked byte for byte by harmless Python, so that every
+offset means the same in the text and in the cells (`torchmigrate.text.ipython`).
+"""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from torchmigrate.model.findings import Edit, Location, Span
+from torchmigrate.text.edits import ordered, rendered
+from torchmigrate.text.ipython import masked
+from torchmigrate.text.nbjson import Cell, code_cells, escapes_non_ascii, patch
+from torchmigrate.text.source import Source, SourceError
+
+
+class Notebook(Source):
+    """The code cells of a notebook, each followed by a line end, as one text.
+
+    ``original`` is ``text`` before masking, of the same length. ``masks`` are the spans that belong to
+    IPython and not to Python: no edit may touch them.
+    """
+
+    def __init__(
+        self, path: str, raw: bytes, original: bytes, text: bytes, cells: list[Cell], masks: list[Span]
+    ) -> None:
+        super().__init__(path, raw, text, bom=raw.startswith(codecs.BOM_UTF8))
+        self.original = original
+        self.masks = masks
+        self._cells = cells
+        self._cell_starts = [cell.start for cell in cells]
+
+    @classmethod
+    def parse(cls, path: str, data: bytes) -> Notebook:
+        """The notebook ``path`` with the content ``data``.
+
+        A notebook for another language than Python has no text. Raises SourceError if ``data`` is no notebook.
+        """
+        try:
+            document = data.decode("utf-8-sig")
+            json.loads(document)
+            found = list(code_cells(document))
+        except UnicodeDecodeError as error:
+            raise SourceError(f"not a notebook: not valid UTF-8 at byte {error.start}") from None
+        except json.JSONDecodeError as error:
+            raise SourceError(f"not a notebook: {error.msg}", error.lineno, error.colno) from None
+        except RecursionError:
+            raise SourceError("not a notebook: nested too deeply") from None
+        except ValueError as error:
+            raise SourceError(f"not a notebook: {error}") from None
+        originals: list[bytes] = []
+        texts: list[bytes] = []
+        cells: list[Cell] = []
+        masks: list[Span] = []
+        start = 0
+        for number, literals, is_list in found:
+            try:
+                original = "".join(literal.value for literal in literals).encode()
+            except UnicodeEncodeError:
+                raise SourceError("a lone surrogate, which is no character", cell=number) from None
+            text, spans = masked(original)
+            masks += [Span(span.start + start, span.end + start) for span in spans]
+            cells.append(Cell(number, literals, is_list, start, start + len(text)))
+            originals += original, b"\n"
+            texts += text, b"\n"
+            start += len(text) + 1
+        return cls(path, data, b"".join(originals), b"".join(texts), cells, masks)
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """As `Source.tree`. Each cell must parse alone: two broken ones may well make one text that parses."""
+        for cell in self._cells:
+            self._check(cell)
+        return super().tree
+
+    def _check(self, cell: Cell) -> None:
+        try:
+            Source(self.path, b"", self.text[cell.start : cell.end]).tree  # noqa: B018
+        except SourceError as error:
+            raise SourceError(error.message, error.line, error.column, cell.number) from None
+
+    def _cell_at(self, offset: int) -> Cell:
+        return self._cells[bisect_right(self._cell_starts, offset) - 1]
+
+    def location(self, span: Span) -> Location:
+        """As `Source.location`; ``cell`` counts all cells from 1, and lines count from the cell's first."""
+        plain = super().location(span)
+        if not self._cells:
+            return plain
+        cell = self._cell_at(span.start)
+        above = self.line_of(cell.start) - 1
+        return Location(
+            plain.line - above, plain.column, plain.end_line - above, plain.end_column, cell.number
+        )
+
+    def whole_line(self, offset: int) -> Span:
+        line = super().whole_line(offset)
+        return Span(line.start, min(line.end, self._cell_at(offset).end)) if self._cells else line
+
+    def replaced(self, edits: Iterable[Edit]) -> bytes:
+        """The file with ``edits`` applied inside the cells' JSON strings; every other byte of it stays.
+
+        Raises SourceError if an edit touches IPython syntax or spans two cells.
+        """
+        bom = codecs.BOM_UTF8 if self.bom else b""
+        document = self.raw[len(bom) :].decode()
+        escape = escapes_non_ascii(document)
+        parts: list[str] = []
+        done = 0
+        for start, end, text in self._patches(document, ordered(edits), escape):
+            parts += document[done:start], text
+            done = end
+        parts.append(document[done:])
+        return bom + "".join(parts).encode()
+
+    def _patches(
+        self, document: str, edits: list[Edit], ensure_ascii: bool
+    ) -> Iterator[tuple[int, int, str]]:
+        """``edits`` as replacements of ranges of ``document``, in order."""
+        for edit in _coalesced(edits):
+            cell = self._cell_of(edit)
+            text = rendered(self.text, edit).decode()
+            yield patch(document, cell, edit.start - cell.start, edit.end - cell.start, text, ensure_ascii)
+
+    def _cell_of(self, edit: Edit) -> Cell:
+        """The cell that ``edit`` changes. Raises SourceError where it must not."""
+        cell = self._cell_at(edit.start) if self._cells else None
+        if cell is None or not cell.literals:
+            raise self._refused("there is no code to edit", edit)
+        if edit.end > cell.end:
+            raise self._refused("an edit spans two cells", edit)
+        for mask in self.masks:
+            if mask.start <= edit.end and edit.start <= mask.end and not self._goes_before(edit, mask):
+                raise self._refused("an edit touches IPython syntax", edit)
+        return cell
+
+    def _goes_before(self, edit: Edit, mask: Span) -> bool:
+        """Whether ``edit`` ends as a line of its own before the line of ``mask``, which may have one."""
+        is_cell_magic = self.original[mask.start : mask.end].lstrip().startswith(b"%%")
+        return edit.end == mask.start and edit.text.endswith(("\n", "\r")) and not is_cell_magic
+
+    def _refused(self, message: str, edit: Edit) -> SourceError:
+        at = self.location(Span(edit.start, edit.start))
+        return SourceError(message, at.line, at.column, at.cell)
+
+
+def _coalesced(edits: list[Edit]) -> list[Edit]:
+    """Ordered ``edits`` with those that touch each other made one."""
+    result: list[Edit] = []
+    for edit in edits:
+        if result and result[-1].end == edit.start:
+            last = result.pop()
+            result.append(Edit(last.start, edit.end, last.text + edit.text))
+        else:
+            result.append(edit)
+    return result
