@@ -70,7 +70,7 @@ def findings(path: str, data: bytes, settings: Settings) -> Iterator[Finding]:
                 continue
             place = Location(number, found.start() + 1, number, found.end() + 1)
             edits = (Edit(found.start(), found.end(), "new"),)
-            fix = Fix(edits, safety, "Replace with `new`", (place,)) if safety else None
+            fix = Fix(edits, safety, "Replace with `new`", locations=(place,)) if safety else None
             yield Finding(
                 code,
                 f"{found[0].decode()} is old",

@@ -36,7 +36,7 @@ FIX = Fix(
     (Edit(8, 24, "torch.compile"), Edit(0, 0, "import torch\n")),
     Safety.UNSAFE,
     "Replace with `torch.compile`",
-    (Location(2, 5, 2, 21), Location(1, 1, 1, 1)),
+    locations=(Location(2, 5, 2, 21), Location(1, 1, 1, 1)),
 )
 FINDING = Finding(
     code="TS101",

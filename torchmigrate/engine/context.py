@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchmigrate.model.findings import Edit, Finding, Fix, NoFix, Span
+from torchmigrate.model.findings import Change, Edit, Finding, Fix, NoFix, Span
 from torchmigrate.model.options import Options
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.versions import render, severity
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.rewrite.calls import outer, stands_alone
-from torchmigrate.rewrite.changes import Change, Rebind, Replace, Symbol, replace
+from torchmigrate.rewrite.changes import Rebind, Replace, Symbol, replace
 from torchmigrate.rewrite.naming import Naming
 from torchmigrate.text.directives import without_directives
 

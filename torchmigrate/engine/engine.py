@@ -298,10 +298,10 @@ def _edits_of(changes: Sequence[Change | Edit], source: Source) -> tuple[Edit, .
 
 def _with_edits(finding: Finding, source: Source) -> Finding:
     """The finding with the edits of its fix and their places for a reader, or with the reason why there are none."""
-    if finding.fix is None or finding.fix.edits:
+    if finding.fix is None or finding.fix.locations:
         return finding
     try:
-        edits = _edits_of(finding.fix.changes, source)
+        edits = finding.fix.edits or _edits_of(finding.fix.changes, source)
     except NoFix as none:
         return replace(finding, fix=None, withheld=none.reason)
     locations = tuple(source.location(Span(edit.start, edit.end)) for edit in edits)

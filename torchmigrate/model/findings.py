@@ -46,6 +46,10 @@ class Fix:
     locations: tuple[Location, ...] = ()
     """Where each edit lies for a reader, in the order of ``edits``."""
 
+    def __post_init__(self) -> None:
+        if not self.edits and all(isinstance(change, Edit) for change in self.changes):
+            object.__setattr__(self, "edits", self.changes)
+
 
 class NoFix(Exception):
     """There is no fix, because …: the message is the reason shown."""
