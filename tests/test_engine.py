@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support import settings_of
+from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.references import Reference
 from torchmigrate.engine.context import Context
 from torchmigrate.engine.engine import Engine, Fixed
-from torchmigrate.model.findings import Finding, Fix
+from torchmigrate.model.findings import Finding, Fix, NoFix
 from torchmigrate.model.options import Options
 from torchmigrate.model.rule import Rule
-from torchmigrate.model.vocabulary import Safety
+from torchmigrate.model.vocabulary import Safety, Severity, Sort
 from torchmigrate.project.files import Input
 from torchmigrate.project.project import Project
 from torchmigrate.run import runner
@@ -111,3 +113,35 @@ def test_nothing_of_a_file_outlives_its_scan() -> None:
 def _alive() -> int:
     gc.collect()
     return sum(isinstance(one, Uses) for one in gc.get_objects())
+
+
+def _refuses() -> Fix:
+    raise NoFix("nobody knows")
+
+
+def test_the_reason_for_no_fix_is_what_the_finding_says() -> None:
+    def check(use: Use, ctx: Context) -> Iterator[Finding]:
+        yield ctx.finding(use, fix=_refuses)
+
+    rule = Rule("XX900", ("torch.jit.script",), "old", since=(2, 0))
+    rule.check(check)
+    (finding,) = (
+        Engine([rule], Options((2, 15), (2, 0)))
+        .scan("a.py", b"import torch\ntorch.jit.script(f)\n", Project())
+        .result.findings
+    )
+    assert (finding.fix, finding.withheld) == (None, "nobody knows")
+
+
+def test_the_same_holds_for_project_files() -> None:
+    def check(reference: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+        yield ctx.finding(reference, "old", Severity.ERROR, fix=_refuses)
+
+    rule = Rule("XX901", references=(Sort.REQUIREMENT,))
+    rule.check_reference(check)
+    (finding,) = (
+        Engine([rule], Options((2, 15), (2, 0)))
+        .scan("requirements.txt", b"torch==2.0\n", Project())
+        .result.findings
+    )
+    assert (finding.fix, finding.withheld) == (None, "nobody knows")

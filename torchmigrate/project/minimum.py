@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from torchmigrate.gates.kinds import MAX_METADATA_BYTES
 from torchmigrate.model.versions import OLDEST, Version
 from torchmigrate.project.folders import upward
-from torchmigrate.text.toml import toml_loads
 
 
 class Minimum(NamedTuple):
@@ -103,6 +102,8 @@ def _requirements(name: str, text: str) -> Iterable[_Requirement]:
 
 def _in_pyproject(text: str) -> list[_Requirement]:
     """The first group of dependencies that names torch: what is always installed, then what is optional."""
+    from torchmigrate.text.toml import toml_loads
+
     data = toml_loads(text)
     project = _table(data, "project")
     poetry = _table(_table(data, "tool"), "poetry")

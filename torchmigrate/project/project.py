@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from torchmigrate.model.symbols import join, segments
 from torchmigrate.model.vocabulary import Kind
-from torchmigrate.project.mentions import Mention
 from torchmigrate.semantics.links import Links
+
+if TYPE_CHECKING:
+    from torchmigrate.project.mentions import Mention
 
 Sought = tuple[tuple[str, ...], tuple[str, ...]]
 """Words and regular expressions that a file is searched for."""

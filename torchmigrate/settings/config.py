@@ -11,7 +11,6 @@ from typing import Any
 
 from torchmigrate.project import files, folders
 from torchmigrate.settings.settings import Kind, Settings, default_as_toml, fields, key
-from torchmigrate.text.toml import toml_loads
 
 MAX_CONFIG_BYTES = 4 << 20
 """A configuration file beyond this size is refused."""
@@ -136,6 +135,8 @@ def nearest(name: str, known: list[str]) -> str:
 
 def _table(path: str) -> dict[str, Any] | None:
     """The settings in the file at ``path``; None when it is a pyproject.toml that has none."""
+    from torchmigrate.text.toml import toml_loads
+
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise ConfigError(f"{path}: is not a file")
