@@ -19,9 +19,9 @@ import click
 from torchmigrate import __version__, cache, files, options, output
 from torchmigrate.config import ConfigError
 from torchmigrate.findings import FileError, FileResult, Finding
-from torchmigrate.packing import Results
 from torchmigrate.reporters import Report, count
 from torchmigrate.terminal import Progress, escape, wants_color
+from torchmigrate.wire import Results
 
 if TYPE_CHECKING:
     from torchmigrate.runner import FixResult

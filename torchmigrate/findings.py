@@ -1,4 +1,4 @@
-"""What a run finds: plain, picklable data that workers hand to the main process.
+"""What a run finds: plain data that workers hand to the main process.
 
 Offsets are UTF-8 byte offsets into the checked text (for a notebook: into its joined cells, see
 `torchmigrate.source`). Lines and columns are 1-based; columns count characters.
