@@ -312,7 +312,10 @@ class Run:
         make = partial(_looker, self.settings, self.minimum, self.project, folder)
         items = [(path, self.files[path].path, self.files[path].data) for path in paths]
         for (path, *_), sent in workers.map_all(make, items, count):
-            yield path, _failed(self.files[path], _DIED) if isinstance(sent, workers.Died) else _received(*sent)
+            yield (
+                path,
+                _failed(self.files[path], _DIED) if isinstance(sent, workers.Died) else _received(*sent),
+            )
 
     def look(self, path: str, file: Input, *, first: bool) -> Look:
         """What a file gives with what is known of the project; ``first``: while nothing is, so that it can be kept."""
