@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import pickle
@@ -192,6 +193,14 @@ def test_a_type_that_cannot_travel_is_named() -> None:
         pack(Project())
 
 
+@pytest.fixture
+def collecting() -> Iterator[None]:
+    """The garbage collector as it was, which a worker turns off for good."""
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("collecting")
 def test_what_a_worker_sends_back_names_nothing(tmp_path: Path) -> None:
     """Each Python pickles members of enums and records in a way of its own, some of them as calls of `getattr`."""
     path = tmp_path / "a.py"
