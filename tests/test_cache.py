@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import random
@@ -82,6 +83,13 @@ def hit(tmp_path: Path) -> Path:
 
 def database(cache_dir: str) -> Path:
     return Path(cache_dir, cache.NAME)
+
+
+def forge(cache_dir: str, key: bytes, data: bytes) -> None:
+    """Puts bytes of any kind into the cache, as if they had been written by it."""
+    checksum = hashlib.blake2b(data, digest_size=16).digest()
+    with Cache(cache_dir) as kept:
+        kept._fresh[key] = checksum + data
 
 
 class TestResults:
@@ -170,8 +178,18 @@ class TestResults:
     ) -> None:
         check(hit)
         scanned.clear()
-        check(hit, flags=("--output-format", "json", "--jobs", "1", "--fail-on", "info", "--show", "info"))
+        check(hit, flags=("--output-format", "github", "--jobs", "1", "--fail-on", "info", "--show", "info"))
         assert not scanned
+
+    def test_hold_the_edits_of_fixes_where_those_are_shown(
+        self, check: Check, hit: Path, scanned: list[str], later: None
+    ) -> None:
+        flags = ("--output-format", "json")
+        assert not [f.fix.edits for result in check(hit) for f in result.findings if f.fix]
+        for _ in range(2):
+            fixes = [f.fix for result in check(hit, flags=flags) for f in result.findings if f.fix]
+            assert fixes
+            assert all(fix.edits and len(fix.locations) == len(fix.edits) for fix in fixes)
 
     def test_depend_on_the_state_of_the_tool(
         self, check: Check, hit: Path, scanned: list[str], later: None, monkeypatch: pytest.MonkeyPatch
@@ -248,12 +266,20 @@ class TestDamage:
             def __reduce__(self) -> tuple[object, ...]:
                 return (os.mkdir, (str(mark),))
 
-        with Cache(cache_dir) as kept:
-            kept.put(b"k", Forged())
-        assert Cache(cache_dir).get(b"k") is None
+        forge(cache_dir, b"k", pickle.dumps(Forged()))
+        assert Cache(cache_dir).get(b"k", Scan) is None
         assert not mark.exists()
         pickle.loads(pickle.dumps(Forged()))  # as it would have gone
         assert mark.exists()
+
+    @pytest.mark.parametrize(
+        "forged", [b"", b"[]", b"[" * 10**6, b'[["a.py",[],[],0],[{},[],[],1]]', pack(FileResult("a.py"))]
+    )
+    def test_that_has_a_right_checksum_is_no_value(self, cache_dir: str, forged: bytes) -> None:
+        forge(cache_dir, b"k", pack(Scan(FileResult("a.py"))))
+        assert Cache(cache_dir).get(b"k", Scan) == Scan(FileResult("a.py"))
+        forge(cache_dir, b"k", forged)
+        assert Cache(cache_dir).get(b"k", Scan) is None
 
     @pytest.mark.parametrize("way", ["a file", "a folder in its place"])
     def test_to_the_folder(self, check: Check, hit: Path, tmp_path: Path, way: str) -> None:
@@ -274,7 +300,7 @@ def test_two_runs_may_write_at_once(cache_dir: str) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(run, range(8)))
     kept = Cache(cache_dir)
-    assert all(kept.get(b"%d %d" % (number, key)) == key for number in range(8) for key in range(50))
+    assert all(kept.get(b"%d %d" % (number, key), int) == key for number in range(8) for key in range(50))
 
 
 def test_a_run_does_without_a_cache_that_another_one_holds(
@@ -295,10 +321,10 @@ def test_what_is_old_goes(cache_dir: str, monkeypatch: pytest.MonkeyPatch) -> No
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + (cache.KEPT_DAYS + 1) * 24 * 3600)
     with Cache(cache_dir) as kept:
-        assert kept.get(b"old") == 1
+        assert kept.get(b"old", int) == 1
         kept.put(b"new", 2)
     kept = Cache(cache_dir)
-    assert (kept.get(b"old"), kept.get(b"new")) == (None, 2)
+    assert (kept.get(b"old", int), kept.get(b"new", int)) == (None, 2)
 
 
 class TestProgram:

@@ -85,7 +85,7 @@ def findings(path: str, data: bytes, settings: Settings) -> Iterator[Finding]:
 
 def fake_screen(settings: Settings, cache: Cache) -> Screen:
     check_selectors(settings, RULES.values())
-    return Screen(Gate([]), modules=True, documents=False)
+    return Screen(Gate.of([]), modules=True, documents=False)
 
 
 def fake_check(

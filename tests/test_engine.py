@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from tests.support import settings_of
 from torchmigrate.documents.context import ReferenceContext
@@ -145,3 +148,17 @@ def test_the_same_holds_for_project_files() -> None:
         .result.findings
     )
     assert (finding.fix, finding.withheld) == (None, "nobody knows")
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python reads it")
+@pytest.mark.parametrize(
+    "newer", ["try:\n    pass\nexcept ValueError, TypeError:\n    pass\n", "pass\npass\ny = t'{x}'\n"]
+)
+def test_what_only_a_newer_python_reads_is_an_error_with_its_line_and_costs_no_other_file(newer: str) -> None:
+    settings, minimum = settings_of()
+    hit = "import torch\nx = torch.jit.script(f)\n"
+    inputs = [Input("new.py", (hit + newer).encode()), Input("old.py", hit.encode())]
+    new, old = runner.check(inputs, settings, min_version=minimum)
+    ((error,), (finding,)) = new.errors, old.findings
+    assert (error.line, finding.code) == (5, "TS101")
+    assert not new.findings

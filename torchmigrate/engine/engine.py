@@ -94,7 +94,7 @@ class Engine:
             source, uses = self._opened(path, data, links)
             findings, asked, named = self._findings(source, uses, project)
             result = self._suppressed(source, findings)
-            result = _without_changes(self._written(source, result) if self._edits else result)
+            result = self._written(source, result) if self._edits else result
         except SourceError as error:
             return Scan(FileResult(path, errors=(_file_error(path, error),)))
         except RecursionError:
@@ -149,7 +149,7 @@ class Engine:
         result = replace(result, errors=(*result.errors, *unproved.values()))
         if self._edits:
             result = self._written(source, result)
-        return Fixed(source.raw, tuple(applied), _without_changes(result))
+        return Fixed(source.raw, tuple(applied), result)
 
     def _written(
         self, source: Source, result: FileResult, allows: Callable[[Finding], bool] = lambda finding: True
@@ -306,12 +306,6 @@ def _with_edits(finding: Finding, source: Source) -> Finding:
         return replace(finding, fix=None, withheld=none.reason)
     locations = tuple(source.location(Span(edit.start, edit.end)) for edit in edits)
     return replace(finding, fix=replace(finding.fix, edits=edits, locations=locations))
-
-
-def _without_changes(result: FileResult) -> FileResult:
-    """The result as plain data: what changes in nodes is known to the process that has the tree only."""
-    findings = [f if f.fix is None else replace(f, fix=replace(f.fix, changes=())) for f in result.findings]
-    return replace(result, findings=tuple(findings))
 
 
 def _checked(rule: Rule, use: Use, context: Context) -> list[Finding]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 
 from torchmigrate.model.symbols import segments
@@ -59,30 +60,40 @@ _TORCH_RENAMED = (
 """The ways in which ``torch.jit`` can be meant without being spelled: another name, a star import, a string."""
 
 
+@dataclass(frozen=True, slots=True)
 class Gate:
     """Asks files for *tokens*: identifiers that every spelling of a symbol contains, whatever it is imported as,
     because the import itself spells them. One token serves many symbols (``jit`` for all of ``torch.jit``).
     """
 
-    def __init__(self, symbols: Iterable[str]) -> None:
+    token_of: dict[str, str]
+    """The token of each symbol; for ``torch._C._jit_*`` the beginning ``_jit_`` of an identifier."""
+    _beginnings: dict[bytes, bytes]
+    """Identifiers of which the symbols give the beginning only, each with the one before it."""
+    _below_torch: frozenset[bytes]
+    _never_last: frozenset[bytes]
+    _partners: dict[bytes, list[frozenset[bytes]]]
+
+    @classmethod
+    def of(cls, symbols: Iterable[str]) -> Gate:
+        """The gate for these symbols."""
         symbols = list(symbols)
-        self.token_of = _tokens(symbols)
-        """The token of each symbol; for ``torch._C._jit_*`` the beginning ``_jit_`` of an identifier."""
+        token_of = _tokens(symbols)
         served: dict[bytes, list[str]] = {}
-        for symbol, token in self.token_of.items():
+        for symbol, token in token_of.items():
             served.setdefault(token.encode(), []).append(symbol)
         open_ended = [segments(s[:-1]) for s in symbols if s.endswith("*") and not s.endswith(".*")]
-        self._beginnings = {parts[-1].encode(): parts[-2].encode() for parts in open_ended}
-        """Identifiers of which the symbols give the beginning only, each with the one before it."""
-        self._below_torch = {
+        beginnings = {parts[-1].encode(): parts[-2].encode() for parts in open_ended}
+        below_torch = frozenset(
             token for token, of in served.items() if all(segments(s)[1:2] == [token.decode()] for s in of)
-        }
-        self._never_last = {
+        )
+        never_last = frozenset(
             token
             for token, of in served.items()
-            if token not in self._beginnings and all(segments(s)[-1] != token.decode() for s in of)
-        }
-        self._partners = {token: _beside(token.decode(), of) for token, of in served.items()}
+            if token not in beginnings and all(segments(s)[-1] != token.decode() for s in of)
+        )
+        partners = {token: _beside(token.decode(), of) for token, of in served.items()}
+        return cls(token_of, beginnings, below_torch, never_last, partners)
 
     def passes(self, text: bytes) -> bool:
         """Whether the text mentions torch, and spells a token as an identifier of its own.

@@ -35,7 +35,7 @@ class Screen:
         rules = list(rules)
         symbols = {symbol for rule in rules for symbol in rule.watched}
         documents = [bool(rule.references) for rule in rules]
-        return cls(Gate(sorted(symbols)), not all(documents), any(documents))
+        return cls(Gate.of(sorted(symbols)), not all(documents), any(documents))
 
     def wants(self, path: str) -> bool:
         """Whether a rule looks into files of this name."""

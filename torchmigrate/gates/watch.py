@@ -22,7 +22,7 @@ class Watch:
         self.methods = {s[1:]: s for s in symbols if s.startswith(".")}
         self.variables = {s[1:]: s for s in symbols if s.startswith("$")}
         """The environment variables, each with its symbol."""
-        self.gate = gate or Gate(symbols)
+        self.gate = gate or Gate.of(symbols)
         self._matched: dict[str, str | None] = {}
         self.aliases: set[str] = set()
         """Qualified names that, bound to another name, hide the token of a symbol: the name is a token then."""

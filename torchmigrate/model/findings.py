@@ -1,4 +1,4 @@
-"""What a run finds: plain, picklable data that workers hand to the main process.
+"""What a run finds: plain data that workers hand to the main process.
 
 Offsets are UTF-8 byte offsets into the checked text (for a notebook: into its joined cells, see
 `torchmigrate.text.source`). Lines and columns are 1-based; columns count characters.
@@ -32,11 +32,15 @@ class Change:
     """One thing that a fix does to a program; see `torchmigrate.rewrite.changes`."""
 
 
+LOCAL = "local"
+"""Marks a field, a tuple, that means something in the process that made it only: it is empty elsewhere."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fix:
     """Changes that belong together: all are made, or none."""
 
-    changes: tuple[Change | Edit, ...]
+    changes: tuple[Change | Edit, ...] = field(compare=False, metadata={LOCAL: True})
     """Said by a rule: changes of a program, or the edits of a file that has no syntax tree."""
     safety: Safety
     title: str

@@ -13,11 +13,13 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TypeVar
 
-from torchmigrate.run.wire import pack, unpack
+from torchmigrate.run.wire import Unreadable, pack, unpack
 
-NAME = "results-1.sqlite"
+T = TypeVar("T")
+
+NAME = "results-2.sqlite"
 """The number is that of the layout: another layout is another file."""
 
 PATIENCE = 5.0
@@ -58,7 +60,7 @@ def digest(*parts: bytes) -> bytes:
 class Cache:
     """Values by key, below a folder; with None for a folder, one that keeps nothing.
 
-    Values are those that `torchmigrate.run.wire` can read. What is put is written a few megabytes at a time,
+    Values are those that `torchmigrate.run.wire` takes. What is put is written a few megabytes at a time,
     the last of it when the cache is closed. No method raises for what is wrong with the file.
     """
 
@@ -74,16 +76,16 @@ class Cache:
         """Whether there is any point in keeping something."""
         return self._path is not None
 
-    def get(self, key: bytes) -> Any:
-        """The value of ``key``, or None."""
+    def get(self, key: bytes, kind: type[T]) -> T | None:
+        """The value of ``key``, of type ``kind``, or None."""
         if key in self._fresh:
-            return _unpacked(self._fresh[key])
+            return _unpacked(kind, self._fresh[key])
         rows: list[tuple[bytes]] = []
         with self._guarded():
             connection = self._connection(create=False)
             if connection is not None:
                 rows = connection.execute("SELECT value FROM entry WHERE key = ?", (key,)).fetchall()
-        return _unpacked(rows[0][0]) if rows else None
+        return _unpacked(kind, rows[0][0]) if rows else None
 
     def put(self, key: bytes, value: object) -> None:
         """Keeps ``value`` under ``key``."""
@@ -176,7 +178,7 @@ def _packed(value: object) -> bytes:
     return hashlib.blake2b(data, digest_size=_CHECKSUM).digest() + data
 
 
-def _unpacked(packed: object) -> Any:
+def _unpacked(kind: type[T], packed: object) -> T | None:
     """The value, or None where the bytes are not those that were written."""
     if not isinstance(packed, bytes):
         return None
@@ -184,6 +186,6 @@ def _unpacked(packed: object) -> Any:
     if hashlib.blake2b(data, digest_size=_CHECKSUM).digest() != checksum:
         return None
     try:
-        return unpack(data)
-    except Exception:  # made by another Python, or forged
+        return unpack(kind, data)
+    except Unreadable:
         return None

@@ -147,7 +147,7 @@ def screen(settings: Settings, cache: Cache) -> Screen:
     )
     key = digest(b"screen", fingerprint(), repr(selection).encode())
     if key not in _screens:
-        made: Screen | None = cache.get(key)
+        made = cache.get(key, Screen)
         if made is None:  # else the selectors fitted when it was made
             registry.check_selectors(settings, registry.rules().values())
             made = Screen.of(registry.selected(settings).values())
@@ -226,8 +226,7 @@ class Run:
     def result(self, path: str) -> FileResult:
         """What the file gave."""
         packed = self.packed.get(path)
-        result: FileResult = FileResult(self.files[path].path) if packed is None else unpack(packed)
-        return result
+        return FileResult(self.files[path].path) if packed is None else unpack(FileResult, packed)
 
     def _keep(self, path: str, result: FileResult) -> None:
         if result.says_anything:
@@ -322,9 +321,12 @@ class Run:
         count = workers.processes(self.settings.jobs)
         folder = self.cache.folder if first else None
         make = partial(_looker, self.settings, self.minimum, self.project, folder)
-        items = [(path, self.files[path]) for path in paths]
-        for (path, file), look in workers.map_all(make, items, count):
-            yield path, _failed(file, _DIED) if isinstance(look, workers.Died) else look
+        items = [(path, self.files[path].path, self.files[path].data) for path in paths]
+        for (path, *_), sent in workers.map_all(make, items, count):
+            yield (
+                path,
+                _failed(self.files[path], _DIED) if isinstance(sent, workers.Died) else _received(*sent),
+            )
 
     def look(self, path: str, file: Input, *, first: bool) -> Look:
         """What a file gives with what is known of the project; ``first``: while nothing is, so that it can be kept."""
@@ -335,9 +337,12 @@ class Run:
         if not self.screen.concerns(file.path, data):
             return Look(None)
         key = self._key(path, file, data) if first and self.cache.keeps else None
-        kept: Scan | None = self.cache.get(key) if key is not None else None
-        if kept is not None:
-            return Look(kept)
+        if key is not None:
+            from torchmigrate.engine.engine import Scan
+
+            kept = self.cache.get(key, Scan)
+            if kept is not None:
+                return Look(kept)
         return Look(self._scan(path, file, data), key)
 
     def _key(self, path: str, file: Input, data: bytes) -> bytes:
@@ -379,14 +384,33 @@ def _read(file: Input) -> bytes:
     return read(file.path)
 
 
+_Item = tuple[str, str, bytes | None]
+"""What is sent to a worker process: the absolute path, and the parts of an `Input`."""
+
+_Sent = tuple[bytes | None, bytes | None, bool]
+"""What it sends back: a `Look`, of which the scan is packed."""
+
+
 def _looker(
     settings: Settings, min_version: Version, project: Project, folder: str | None
-) -> Callable[[tuple[str, Input]], Look]:
+) -> Callable[[_Item], _Sent]:
     """The work of a worker process: a run of its own, with what is known of the project, or of the cache in a folder."""
     run = Run([], settings, min_version, Cache(folder))
     run.project = project
     run._garbage.__enter__()
-    return lambda item: run.look(*item, first=folder is not None)
+
+    def look(item: _Item) -> _Sent:
+        path, shown, data = item
+        scan, key, failed = run.look(path, Input(shown, data), first=folder is not None)
+        return None if scan is None else pack(scan), key, failed
+
+    return look
+
+
+def _received(scan: bytes | None, key: bytes | None, failed: bool) -> Look:
+    from torchmigrate.engine.engine import Scan
+
+    return Look(None if scan is None else unpack(Scan, scan), key, failed)
 
 
 def _failed(file: Input, message: str) -> Look:

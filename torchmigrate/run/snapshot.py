@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from torchmigrate.project.files import Input
 from torchmigrate.run.cache import Cache, digest
@@ -12,6 +13,12 @@ from torchmigrate.run.wire import Results
 
 _SETTLED = 2_000_000_000
 """Nanoseconds after which a file's time stamp changes with its content on every file system (FAT counts by twos)."""
+
+
+class _Kept(NamedTuple):
+    stamps: bytes
+    """Tell the files as they were."""
+    results: list[bytes]
 
 
 class Snapshot:
@@ -29,13 +36,13 @@ class Snapshot:
 
     def load(self) -> Results | None:
         """The results, or None if there are none for the files as they are."""
-        kept = self._cache.get(self._key)
-        return None if kept is None or kept[0] != self._stamps else Results(kept[1])
+        kept = self._cache.get(self._key, _Kept)
+        return None if kept is None or kept.stamps != self._stamps else Results(kept.results)
 
     def store(self, results: Results) -> None:
         """Keeps the results, unless a file was written so lately that its stamp need not tell its next state."""
         if self._settled:
-            self._cache.put(self._key, (self._stamps, results.packed))
+            self._cache.put(self._key, _Kept(self._stamps, results.packed))
 
     def _stamped(self, files: Sequence[Input]) -> Iterable[bytes]:
         now = time.time_ns()

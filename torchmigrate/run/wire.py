@@ -1,56 +1,50 @@
-"""Results as bytes: small while they wait to be reported, and safe to read back from a file.
+"""Values as bytes: what travels between processes and into the cache, and results that wait to be reported.
 
-Reading never runs foreign code: only the types named here are made.
+Values travel as JSON, so that no Python packs one in a way of its own, and reading runs no foreign code. Their types
+say how: a record is the list of its fields, an enum's member is its value. Strings may hold lone surrogates (they come
+from file names that cannot be decoded, and from literals), hence UTF-8 that lets them pass.
 """
 
 from __future__ import annotations
 
-import io
-import pickle
-from collections.abc import Iterable, Iterator
-from typing import Any
+import dataclasses
+import enum
+import json
+import operator
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
 
-from torchmigrate.model.findings import FileResult
+from torchmigrate.model.findings import LOCAL, FileResult
 
-_TYPES = frozenset(
-    [
-        ("builtins", "complex"),
-        ("builtins", "Ellipsis"),
-        ("torchmigrate.engine.engine", "Scan"),
-        ("torchmigrate.gates.gate", "Gate"),
-        ("torchmigrate.gates.screen", "Screen"),
-        ("torchmigrate.model.findings", "Edit"),
-        ("torchmigrate.model.findings", "FileError"),
-        ("torchmigrate.model.findings", "FileResult"),
-        ("torchmigrate.model.findings", "Finding"),
-        ("torchmigrate.model.findings", "Fix"),
-        ("torchmigrate.model.findings", "Location"),
-        ("torchmigrate.model.findings", "Span"),
-        ("torchmigrate.model.vocabulary", "Kind"),
-        ("torchmigrate.model.vocabulary", "Safety"),
-        ("torchmigrate.model.vocabulary", "Severity"),
-        ("torchmigrate.project.mentions", "Facts"),
-        ("torchmigrate.project.mentions", "Mention"),
-    ]
-)
-"""All that packed data may hold besides what `pickle` knows by itself, as module and name."""
+T = TypeVar("T")
+
+
+class Unreadable(ValueError):
+    """Bytes that `pack` did not make of a value of that type."""
 
 
 def pack(value: object) -> bytes:
-    """The value as bytes."""
-    return pickle.dumps(value, protocol=4)
+    """The value as bytes; its type is one that `unpack` takes."""
+    plain = _form(type(value)).plain
+    return _encode(value if plain is None else plain(value)).encode("utf-8", "surrogatepass")
 
 
-def unpack(data: bytes) -> Any:
-    """The value that was packed. Raises an exception of any kind for bytes that are not of `pack`'s making."""
-    return _Unpickler(io.BytesIO(data)).load()
+def unpack(kind: type[T], data: bytes) -> T:
+    """The value of type ``kind`` that was packed. Raises Unreadable.
 
-
-class _Unpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _TYPES:
-            raise pickle.UnpicklingError(f"{module}.{name} is not expected here")
-        return super().find_class(module, name)
+    Besides strings, bytes, numbers and booleans, a type is an enum of strings, a named tuple or a dataclass with
+    annotated fields, an optional one, a tuple, a list, a set or a dictionary of such types; ``object`` stands for the
+    value of a literal.
+    """
+    made = _form(kind).made
+    try:
+        value: T = made(json.loads(data.decode("utf-8", "surrogatepass")))
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise Unreadable(f"not a {kind.__name__}: {error}") from None
+    return value
 
 
 class Results(Iterable[FileResult]):
@@ -60,9 +54,160 @@ class Results(Iterable[FileResult]):
         self.packed = list(packed)
 
     def __iter__(self) -> Iterator[FileResult]:
-        return map(unpack, self.packed)
+        return (unpack(FileResult, packed) for packed in self.packed)
 
     def add(self, result: FileResult) -> None:
         """Adds the result of a file, if it says anything."""
         if result.says_anything:
             self.packed.append(pack(result))
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+_Step = Callable[[Any], Any]
+
+
+class _Form(NamedTuple):
+    """How the values of one type travel."""
+
+    made: _Step
+    """From what JSON gives; raises ValueError, TypeError or LookupError for anything but what was written."""
+    plain: _Step | None = None
+    """To what JSON takes; None where it takes the value as it is."""
+
+
+def _form_of(kind: Any) -> _Form:
+    if kind in (str, int, bool):
+        return _Form(_only(kind))
+    if kind is bytes:
+        return _Form(_bytes, _text)
+    if kind is object:
+        return _Form(_literal, _tagged)
+    if typing.get_origin(kind) is not None or isinstance(kind, types.UnionType):
+        return _generic(kind)
+    if issubclass(kind, enum.Enum):
+        return _Form({member.value: member for member in kind}.__getitem__, operator.attrgetter("value"))
+    if issubclass(kind, tuple) or dataclasses.is_dataclass(kind):
+        return _record(kind)
+    raise TypeError(f"{kind} cannot travel")
+
+
+_form: Callable[[Any], _Form] = cache(_form_of)
+
+
+def _only(kind: type) -> _Step:
+    def made(plain: Any) -> Any:
+        if type(plain) is not kind:
+            raise TypeError(f"{plain!r:.40} instead of {kind.__name__}")
+        return plain
+
+    return made
+
+
+_str, _list, _dict = _only(str), _only(list), _only(dict)
+
+
+def _text(value: bytes) -> str:
+    """Any bytes as text, one character each."""
+    return value.decode("latin-1")
+
+
+def _bytes(plain: Any) -> bytes:
+    data: bytes = _str(plain).encode("latin-1")
+    return data
+
+
+def _record(kind: Any) -> _Form:
+    """A named tuple or a dataclass."""
+    fields_of = [] if issubclass(kind, tuple) else dataclasses.fields(kind)
+    names = kind._fields if issubclass(kind, tuple) else [field.name for field in fields_of]
+    left = {field.name for field in fields_of if field.metadata.get(LOCAL)}
+    hints = typing.get_type_hints(kind)
+    forms = [_LEFT if name in left else _form(hints[name]) for name in names]
+    makers = [form.made for form in forms]
+    steps = [(place, form.plain) for place, form in enumerate(forms) if form.plain is not None]
+    fields = operator.attrgetter(*names)
+
+    def made(plain: Any) -> Any:
+        return kind(*[make(one) for make, one in zip(makers, _list(plain), strict=True)])
+
+    def listed(value: Any) -> list[Any]:
+        values = list(fields(value))
+        for place, step in steps:
+            values[place] = step(values[place])
+        return values
+
+    return _Form(made, listed if steps or not issubclass(kind, tuple) else None)
+
+
+_LEFT = _Form(lambda plain: (), lambda value: None)
+"""A tuple that stays where it is, and is empty elsewhere."""
+
+
+def _generic(kind: Any) -> _Form:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    made, plain = _form(arguments[0])
+    if types.NoneType in arguments:  # last, as `X | None` is written
+        step = None if plain is None else lambda value: None if value is None else plain(value)
+        return _Form(lambda value: None if value is None else made(value), step)
+    if origin is dict:
+        value_made, value_plain = _form(arguments[1])
+        key_of, value_of = plain or _same, value_plain or _same
+        return _Form(
+            lambda value: {made(key): value_made(one) for key, one in _dict(value).items()},
+            lambda value: {key_of(key): value_of(one) for key, one in value.items()},
+        )
+    if origin is tuple and Ellipsis not in arguments:
+        forms = [_form(argument) for argument in arguments]
+        makers, steps = [form.made for form in forms], [form.plain or _same for form in forms]
+        return _Form(
+            lambda value: tuple(make(one) for make, one in zip(makers, _list(value), strict=True)),
+            lambda value: [step(one) for step, one in zip(steps, value, strict=True)],
+        )
+    each = plain or _same
+    if origin in (set, frozenset):  # in no order of their own: sorted, so that equal values are equal bytes
+        return _Form(lambda value: origin(map(made, _list(value))), lambda value: sorted(map(each, value)))
+    if origin not in (tuple, list):
+        raise TypeError(f"{kind} cannot travel")
+    return _Form(
+        lambda value: origin(map(made, _list(value))),
+        None if plain is None else lambda value: list(map(plain, value)),
+    )
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_BITS = 64
+"""Longer integers travel as hexadecimal digits: Python bounds the decimal ones that it reads and writes."""
+
+
+def _tagged(value: Any) -> Any:
+    """The value of a literal, with its type where JSON has none for it."""
+    if isinstance(value, int) and value.bit_length() > _BITS:
+        return {"int": hex(value)}
+    if isinstance(value, bytes):
+        return {"bytes": _text(value)}
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
+    if value is Ellipsis:
+        return {"ellipsis": None}
+    return value
+
+
+_LITERALS: dict[str, _Step] = {
+    "int": lambda plain: int(_str(plain), 16),
+    "bytes": _bytes,
+    "complex": lambda plain: complex(*map(_only(float), _list(plain))),
+    "ellipsis": lambda plain: Ellipsis,
+}
+
+
+def _literal(plain: Any) -> Any:
+    if isinstance(plain, list):
+        raise TypeError(f"{plain!r:.40} instead of a literal")
+    if isinstance(plain, dict):
+        ((name, value),) = plain.items()
+        return _LITERALS[name](value)
+    return plain
