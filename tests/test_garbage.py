@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 MANY_RUNS = """
 import gc
 from tests.support import fix_text
-from torchmigrate.engine import Engine
+from torchmigrate.engine.engine import Engine
 
 for number in range(60):
     fix_text(f"import torch\\nx = torch.jit.annotate(int, {number})\\n")
