@@ -13,7 +13,9 @@ from tests.support import settings_of
 from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
 from torchmigrate.engine.context import Context
-from torchmigrate.engine.engine import Engine, Fixed
+from torchmigrate.engine.engine import Engine
+from torchmigrate.engine.fixing import Fixed, Wanted
+from torchmigrate.engine.ruleset import RuleSet
 from torchmigrate.model.findings import Finding, Fix, NoFix
 from torchmigrate.model.options import Options
 from torchmigrate.model.rule import Rule
@@ -51,8 +53,8 @@ def check_fault(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def fix(text: str) -> Fixed:
-    engine = Engine([removal, loss, fault], Options(target=(2, 15), minimum=(2, 0)))
-    return engine.fix("a.py", text.encode(), Project(), None, lambda finding: True)
+    engine = Engine(RuleSet([removal, loss, fault], Options(target=(2, 15), minimum=(2, 0))))
+    return engine.fix("a.py", text.encode(), Project(), None, Wanted())
 
 
 def test_statements_that_make_up_a_block_leave_a_pass() -> None:
@@ -93,7 +95,7 @@ def test_what_a_rule_notes_in_one_file_is_known_in_all() -> None:
         if ctx.project.uses("saves with many arguments"):
             yield ctx.finding(use, "saved elsewhere")
 
-    engine = Engine([rule], Options((2, 15), (2, 0)), selects=lambda code, path: path == "b.py")
+    engine = Engine(RuleSet([rule], Options((2, 15), (2, 0)), selects=lambda code, path: path == "b.py"))
     project = Project()
     a = b"import torch\ntorch.jit.save(m, f, extra)\n"
     b = b"import torch\ntorch.jit.load(f)\n"
@@ -129,7 +131,7 @@ def test_the_reason_for_no_fix_is_what_the_finding_says() -> None:
     rule = Rule("XX900", ("torch.jit.script",), "old", since=(2, 0))
     rule.check(check)
     (finding,) = (
-        Engine([rule], Options((2, 15), (2, 0)))
+        Engine(RuleSet([rule], Options((2, 15), (2, 0))))
         .scan("a.py", b"import torch\ntorch.jit.script(f)\n", Project())
         .result.findings
     )
@@ -143,7 +145,7 @@ def test_the_same_holds_for_project_files() -> None:
     rule = Rule("XX901", references=(Sort.REQUIREMENT,))
     rule.check_reference(check)
     (finding,) = (
-        Engine([rule], Options((2, 15), (2, 0)))
+        Engine(RuleSet([rule], Options((2, 15), (2, 0))))
         .scan("requirements.txt", b"torch==2.0\n", Project())
         .result.findings
     )

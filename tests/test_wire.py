@@ -57,7 +57,12 @@ def findings() -> Iterator[Finding]:
     span, place = Span(3, 9), Location(1, 2, 3, 4, 5)
     for severity in Severity:
         for safety in Safety:
-            fix = Fix((Edit(0, 1, TEXTS[3]), Edit(5, 5, "")), safety, "title", locations=(place, Location(1, 2, 3, 4)))
+            fix = Fix(
+                (Edit(0, 1, TEXTS[3]), Edit(5, 5, "")),
+                safety,
+                "title",
+                locations=(place, Location(1, 2, 3, 4)),
+            )
             yield Finding("TS101", TEXTS[2], severity, TEXTS[3], span, place, fix, "withheld", "hint", TEXTS)
         yield Finding("RT001", "", severity, "")
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.engine import engine
+from torchmigrate.engine import ruleset
+from torchmigrate.engine.module import Module
 from torchmigrate.gates.gate import Gate
 from torchmigrate.gates.watch import Watch
 from torchmigrate.model.findings import Edit, FileError, Finding
 from torchmigrate.project.files import Input
 from torchmigrate.run import runner
 from torchmigrate.run.garbage import Paused
-from torchmigrate.text.source import Source
 
 UNSAFE = ("--unsafe", "--min-version", "2.12")
 FLAGS = (
@@ -80,15 +80,16 @@ def fix(data: bytes, flags: Sequence[str] = UNSAFE, path: str = "case.py") -> Ou
 def _recorded() -> Iterator[list[Step]]:
     """Every set of edits that the tool tries out and finds right."""
     steps: list[Step] = []
-    applied = engine.Engine._applied
+    edited = Module.edited
 
-    def recording(self: engine.Engine, source: Source, changes: Sequence[Edit]) -> Source:
-        changed = applied(self, source, changes)
-        steps.append(Step(source.text, tuple(changes), changed.text, source.raw, changed.raw))
+    def recording(self: Module, edits: Sequence[Edit]) -> Module:
+        changed = edited(self, edits)
+        before, after = self.source, changed.source
+        steps.append(Step(before.text, tuple(edits), after.text, before.raw, after.raw))
         return changed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine.Engine, "_applied", recording)
+        patch.setattr(Module, "edited", recording)
         yield steps
 
 
@@ -127,6 +128,6 @@ def rules_compiled_once() -> Iterator[None]:
         return watches[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "Watch", watch_once)
+        patch.setattr(ruleset, "Watch", watch_once)
         patch.setattr(runner, "Paused", _Unpaused)
         yield

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate.gates import kinds
@@ -11,6 +11,7 @@ from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Kind
 from torchmigrate.project.mentions import Mention
 from torchmigrate.project.project import Project
+from torchmigrate.project.said import Said
 
 if TYPE_CHECKING:
     from torchmigrate.documents.references import Reference
@@ -21,41 +22,37 @@ REQUIRES = "requirement:"
 """What a mention of a package in a project file begins with, in the place of a symbol's name."""
 
 
-class References:
-    """The rules that look at references, by what they look at; ``selects`` as in `Engine`."""
+def said(
+    source: Source,
+    rules: Sequence[Rule],
+    options: Options,
+    selects: Callable[[str, str], bool],
+    project: Project,
+) -> Said:
+    """What those of ``rules`` that are wanted say of a project file, and which packages it names; nothing of others.
 
-    def __init__(self, rules: Iterable[Rule], options: Options, selects: Callable[[str, str], bool]) -> None:
-        self._rules = [rule for rule in rules if rule.references]
-        self._options = options
-        self._selects = selects
+    ``selects`` says whether findings with a code are wanted in a file. Raises SourceError if the file is malformed.
+    """
+    if not rules or kinds.kind_of(source.path) is None:
+        return Said()
+    from torchmigrate.documents.context import ReferenceContext
 
-    def covers(self, path: str) -> bool:
-        """Whether the file is a project file that a rule wants to see."""
-        return bool(self._rules) and kinds.kind_of(path) is not None
-
-    def findings(self, source: Source, project: Project) -> tuple[list[Finding], bool, list[Mention]]:
-        """The findings, whether a rule asked about the project, and what the file tells about it.
-
-        Raises SourceError if the file is malformed.
-        """
-        from torchmigrate.documents.context import ReferenceContext
-
-        references = references_of(source)
-        found: dict[tuple[object, ...], Finding] = {}
-        asked = False
-        for rule in self._rules:
-            if rule.check_reference_function is None or not self._selects(rule.code, source.path):
-                continue
-            context = ReferenceContext(source, references, project, self._options, rule)
-            for reference in references:
-                if reference.sort in rule.references:
-                    for finding in rule.check_reference_function(reference, context):
-                        # What a variable gives to several places is one thing; the place that can be mended speaks.
-                        key = (finding.code, finding.span)
-                        if key not in found or (found[key].fix is None and finding.fix is not None):
-                            found[key] = finding
-            asked |= context.asked_project
-        return list(found.values()), asked, list(_mentions(source, references))
+    references = references_of(source)
+    found: dict[tuple[object, ...], Finding] = {}
+    asked = False
+    for rule in rules:
+        if rule.check_reference_function is None or not selects(rule.code, source.path):
+            continue
+        context = ReferenceContext(source, references, project, options, rule)
+        for reference in references:
+            if reference.sort in rule.references:
+                for finding in rule.check_reference_function(reference, context):
+                    # What a variable gives to several places is one thing; the place that can be mended speaks.
+                    key = (finding.code, finding.span)
+                    if key not in found or (found[key].fix is None and finding.fix is not None):
+                        found[key] = finding
+        asked |= context.asked_project
+    return Said(list(found.values()), asked, list(_mentions(source, references)))
 
 
 def references_of(source: Source) -> list[Reference]:

@@ -199,16 +199,11 @@ class Run:
     def engine(self) -> Engine:
         """Applies the rules."""
         from torchmigrate.engine.engine import Engine
+        from torchmigrate.engine.ruleset import RuleSet
 
         options = _options(self.settings, self.minimum)
-        return Engine(
-            self._rules.values(),
-            options,
-            self._selects,
-            self._covers,
-            self.screen.gate,
-            edits=self.settings.wants_edits,
-        )
+        rules = RuleSet(self._rules.values(), options, self._selects, self._covers, self.screen.gate)
+        return Engine(rules, edits=self.settings.wants_edits)
 
     @cached_property
     def _rules(self) -> Mapping[str, Rule]:
@@ -236,6 +231,7 @@ class Run:
 
     def fixed(self, path: str, choose: Choice) -> FixResult:
         """The file with its fixes applied."""
+        from torchmigrate.engine.fixing import Wanted
         from torchmigrate.text.source import SourceError
 
         result = self.result(path)
@@ -243,15 +239,8 @@ class Run:
             return FixResult(result.path, b"", b"", (), result)
         try:
             data = _read(self.files[path])
-            fixed = self.engine.fix(
-                result.path,
-                data,
-                self.project,
-                self.project.links(path),
-                self._applies,
-                choose,
-                lambda name: self._imported.has(path, name),
-            )
+            wanted = Wanted(self._applies, choose, lambda name: self._imported.has(path, name))
+            fixed = self.engine.fix(result.path, data, self.project, self.project.links(path), wanted)
         except (OSError, SourceError) as error:  # it was readable when it was scanned
             failure = FileError(result.path, f"changed while it was being looked at: {error}")
             return FixResult(result.path, b"", b"", (), FileResult(result.path, errors=(failure,)))
@@ -357,7 +346,7 @@ class Run:
             return scan.facts
 
         reading = partial(_read_of, self.files)
-        Linker(list(self.files), reading, look, facts, self.project, self.engine.watch).link()
+        Linker(list(self.files), reading, look, facts, self.project, self.engine.rules.watch).link()
 
     def _scan(self, path: str, file: Input, data: bytes) -> Scan:
         self._scanned += 1

@@ -1,0 +1,175 @@
+"""The fixes of one file: made, proved and applied in rounds, until none is left."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from torchmigrate.engine.subject import Subject
+from torchmigrate.model.findings import Change, Edit, FileError, FileResult, Finding, NoFix, Span
+from torchmigrate.model.vocabulary import Safety
+from torchmigrate.text import edits
+from torchmigrate.text.edits import VerifyError
+from torchmigrate.text.source import Source, SourceError
+
+MAX_ROUNDS = 10
+"""Rounds of fixing after which a file that still changes is left untouched: two rules disagree."""
+
+
+@dataclass(slots=True)
+class Fixed:
+    """What fixing made of a file: its new content, and the findings that are gone because of it."""
+
+    data: bytes
+    applied: tuple[Finding, ...]
+    result: FileResult
+    """What remains."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which fixes are to be applied."""
+
+    allows: Callable[[Finding], bool] = lambda finding: True
+    """Asked before the edits of a fix are made."""
+    chooses: Callable[[Finding], bool] = lambda finding: True
+    """Asked once they are."""
+    keeps: Callable[[str], bool] = lambda name: False
+    """Whether other files import a name from this one, so that its import stays."""
+
+
+@dataclass
+class Fixing:
+    """The rounds over one file; ``result`` gives what is found in one state of it, suppression comments heeded."""
+
+    subject: Subject
+    result: Callable[[Subject], FileResult]
+    wanted: Wanted
+    applied: list[Finding] = field(default_factory=list)
+    unproved: dict[object, FileError] = field(default_factory=dict)
+
+    def run(self) -> Fixed:
+        """Applies what is wanted, and takes out the imports that this leaves unused.
+
+        A fix that cannot be proved is left out, with an error in the result. Raises SourceError if there is no end.
+        """
+        first = self.subject
+        for _ in range(MAX_ROUNDS):
+            result = with_edits(self.subject.source, self.result(self.subject), self.wanted.allows)
+            chosen = _together(finding for finding in result.findings if self._is_wanted(finding))
+            if not chosen:
+                break
+            self._apply(chosen)
+        else:
+            raise SourceError(f"it still changes after {MAX_ROUNDS} rounds")
+        if self.applied and self._drop_imports(first):
+            result = self.result(self.subject)
+        result = replace(result, errors=(*result.errors, *self.unproved.values()))
+        return Fixed(self.subject.source.raw, tuple(self.applied), result)
+
+    def _is_wanted(self, finding: Finding) -> bool:
+        return (
+            finding.fix is not None
+            and finding.fix.safety is not Safety.MANUAL
+            and _key(finding) not in self.unproved
+            and self.wanted.allows(finding)
+            and self.wanted.chooses(finding)
+        )
+
+    def _apply(self, chosen: list[Finding]) -> None:
+        """Applies as many of the findings' fixes as can be proved together.
+
+        Fixes that only fail beside others have their turn in the next round (of two statements that make up a
+        block, the second to go has to leave a ``pass``); those that fail alone are unproved.
+        """
+        before = self.subject
+        with contextlib.suppress(VerifyError, SourceError):
+            self.subject = before.edited(_edits(chosen))
+            self.applied += chosen
+            return
+        proved: list[Finding] = []
+        for finding in chosen:
+            try:
+                alone = before.edited(_edits([finding]))
+            except (VerifyError, SourceError) as error:
+                self.unproved[_key(finding)] = unproved(
+                    before.source.path, f"the fix of {finding.code}", error
+                )
+                continue
+            with contextlib.suppress(VerifyError, SourceError):
+                self.subject = before.edited(_edits([*proved, finding])) if proved else alone
+                proved.append(finding)
+        self.applied += proved
+
+    def _drop_imports(self, first: Subject) -> bool:
+        """Removes unused imports; those stay of which that cannot be proved, or that share their lines."""
+        made: list[Edit] = []
+        for drop in self.subject.unused_imports(first, self.wanted.keeps):
+            with contextlib.suppress(NoFix):
+                made += edits_of([drop], self.subject.source)
+        if made:
+            with contextlib.suppress(VerifyError, SourceError):
+                self.subject = self.subject.edited(made)
+                return True
+        return False
+
+
+def edits_of(changes: Sequence[Change | Edit], source: Source) -> tuple[Edit, ...]:
+    """The edits that make the changes of one file. Raises NoFix."""
+    made = tuple(change for change in changes if isinstance(change, Edit))
+    if len(made) == len(changes):
+        return made
+    from torchmigrate.rewrite.rewriter import Rewriter  # libcst takes a while to import
+
+    return Rewriter(source).edits(changes)
+
+
+def with_edits(
+    source: Source, result: FileResult, allows: Callable[[Finding], bool] = lambda finding: True
+) -> FileResult:
+    """The result with the edits of the fixes that ``allows`` agrees to; where there are none, the reason is said."""
+    if not any(finding.fix is not None and allows(finding) for finding in result.findings):
+        return result
+    findings = [_with_edits(finding, source) if allows(finding) else finding for finding in result.findings]
+    return replace(result, findings=tuple(findings))
+
+
+def unproved(path: str, what: str, error: SourceError | VerifyError) -> FileError:
+    """The error that says why a file, or a part of it, stays as it was."""
+    place = file_error(path, error)
+    return replace(place, message=f"left as it was, {what} cannot be proved: {error.message}")
+
+
+def file_error(path: str, error: SourceError | VerifyError) -> FileError:
+    """An error of reading or proving as one of a file."""
+    return FileError(path, error.message, error.line, error.column, getattr(error, "cell", None))
+
+
+def _with_edits(finding: Finding, source: Source) -> Finding:
+    """The finding with the edits of its fix and their places for a reader, or with the reason why there are none."""
+    if finding.fix is None or finding.fix.locations:
+        return finding
+    try:
+        made = finding.fix.edits or edits_of(finding.fix.changes, source)
+    except NoFix as none:
+        return replace(finding, fix=None, withheld=none.reason)
+    locations = tuple(source.location(Span(edit.start, edit.end)) for edit in made)
+    return replace(finding, fix=replace(finding.fix, edits=made, locations=locations))
+
+
+def _together(wanted: Iterable[Finding]) -> list[Finding]:
+    """The findings whose fixes go together."""
+    wanted = list(wanted)
+    chosen, _ = edits.select(finding.fix for finding in wanted if finding.fix is not None)
+    identities = {id(fix) for fix in chosen}
+    return [finding for finding in wanted if id(finding.fix) in identities]
+
+
+def _edits(findings: Iterable[Finding]) -> list[Edit]:
+    return edits.union(finding.fix for finding in findings if finding.fix is not None)
+
+
+def _key(finding: Finding) -> object:
+    """What tells a finding from others after the file has changed around it."""
+    return finding.code, finding.source_lines

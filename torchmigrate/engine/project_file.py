@@ -1,0 +1,51 @@
+"""A project file in hand: requirements, an image, a CI file, …"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from torchmigrate.documents import check
+from torchmigrate.documents.document import Document
+from torchmigrate.documents.verify import verify
+from torchmigrate.engine.ruleset import RuleSet
+from torchmigrate.engine.subject import Subject
+from torchmigrate.model.findings import Change, Edit
+from torchmigrate.project.mentions import Facts
+from torchmigrate.project.project import Project
+from torchmigrate.project.said import Said
+
+
+class ProjectFile(Subject):
+    """A file of references, without a syntax tree."""
+
+    def __init__(self, document: Document, rules: RuleSet, project: Project) -> None:
+        self._document = document
+        self._rules = rules
+        self._project = project
+
+    @property
+    def source(self) -> Document:
+        """Its text."""
+        return self._document
+
+    def said(self) -> Said:
+        """What the rules say of its references."""
+        rules = self._rules
+        return check.said(self._document, rules.on_references, rules.options, rules.selects, self._project)
+
+    def facts(self, said: Said) -> Facts:
+        """The packages that it names."""
+        return Facts(mentions=tuple(said.mentions), provisional=said.asked_project)
+
+    def edited(self, edits: Sequence[Edit]) -> ProjectFile:
+        """The file with edits made: it still reads as its kind, and every other reference is the same."""
+        document = Document.read(self._document.path, self._document.replaced(edits))
+        verify(Document.read(self._document.path, self._document.raw), document, edits)
+        return ProjectFile(document, self._rules, self._project)
+
+    def unused_imports(self, before: Subject, keeps: Callable[[str], bool]) -> Iterator[Change]:
+        """None: there are no imports."""
+        return iter(())
+
+    def release(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,52 @@
+"""The rules of one run, by what they look at, and what they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from torchmigrate.gates.gate import Gate
+from torchmigrate.gates.watch import Watch
+from torchmigrate.model.options import Options
+from torchmigrate.model.rule import Rule
+
+Selects = Callable[[str, str], bool]
+
+
+class RuleSet:
+    """Rules with their options.
+
+    ``selects`` says whether findings with a code are wanted in a file, ``covers`` whether all are that begin so;
+    ``gate`` is the one for the symbols of the rules, where there is one already.
+    """
+
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        options: Options,
+        selects: Selects = lambda code, path: True,
+        covers: Selects = lambda codes, path: True,
+        gate: Gate | None = None,
+    ) -> None:
+        self.rules = list(rules)
+        self.options = options
+        self.selects = selects
+        self.covers = covers
+        self.watch = Watch({symbol for rule in self.rules for symbol in rule.watched}, gate)
+        self.on_references = [rule for rule in self.rules if rule.references]
+        self._by_symbol: dict[str, list[Rule]] = {}
+        self._noting: dict[str, dict[Callable[..., Any], Rule]] = {}
+        for rule in self.rules:
+            for symbol in rule.symbols:
+                self._by_symbol.setdefault(symbol, []).append(rule)
+            if rule.note_function is not None:
+                for symbol in rule.asks:
+                    self._noting.setdefault(symbol, {})[rule.note_function] = rule
+
+    def of_symbol(self, symbol: str, path: str) -> Iterator[Rule]:
+        """The rules that watch a symbol and are wanted in the file at ``path``."""
+        return (rule for rule in self._by_symbol.get(symbol, ()) if self.selects(rule.code, path))
+
+    def noting(self, symbol: str) -> Iterable[tuple[Callable[..., Any], Rule]]:
+        """What notes something about a symbol that rules ask about, with the rule that brings it."""
+        return self._noting.get(symbol, {}).items()
