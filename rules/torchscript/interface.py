@@ -32,7 +32,7 @@ rule = Rule(
     code="TS105",
     symbols=("torch.jit.interface", "torch.jit._script.interface"),
     message=(
-        "`{symbol}` is deprecated since torch 2.11 and means nothing outside TorchScript; use a `typing.Protocol` or an "
+        "`{symbol}` is deprecated since torch {deprecated} and means nothing outside TorchScript; use a `typing.Protocol` or an "
         "abstract class"
     ),
     since=(2, 0),

@@ -16,12 +16,12 @@ from torchmigrate.model.findings import Change
 
 from . import changes as say
 from .arguments import added, dropped, named
+from .clauses import annotated, without_items
 from .definitions import declared, undecorated
 from .import_statements import extended, without_names
 from .literals import with_suffix
 from .operands import without_operands
 from .parentheses import fitted, parenthesized, role_of
-from .parts import annotated, without_items
 from .region import Region, first_after_docstring
 from .suites import Suites
 from .templates import expression, statements

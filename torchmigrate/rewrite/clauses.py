@@ -1,4 +1,4 @@
-"""Parts of single statements: context managers taken out of a ``with``, a target annotated."""
+"""Clauses of single statements: context managers taken out of a ``with``, a target annotated."""
 
 from __future__ import annotations
 
