@@ -27,8 +27,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Rule, Safety
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
 from torchmigrate.rewrite.calls import argument
+from torchmigrate.rewrite.changes import Annotate, replace, template
 from torchmigrate.semantics.resolve import leaf
 
 from ._authoring.inert import ASKS, needed_by, waits_for
@@ -53,46 +54,42 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(use, fix=lambda: _fix(use, ctx))
 
 
-def _fix(use: Use, ctx: Context) -> Fix | str:
+def _fix(use: Use, ctx: Context) -> Fix:
     call, statement = use.call, use.place.statement
     if call is None:
-        return "it is used as a value, and not called"
+        raise NoFix("it is used as a value, and not called")
     given, value = argument(call, 0, "the_type"), argument(call, 1, "the_value")
     if given is None or value is None or len(call.args) + len(call.keywords) != 2:
-        return "the call does not show its type and its value"
-    plain = ctx.embedded(value, use.parents[-2], use.call)
-    whole: ast.AST = call
-    text, title, safe = plain, "Use the plain value", needed_by(ctx) is None
-    if getattr(statement, "value", None) is call:
-        said = ctx.text(said_node) if (said_node := _said(use)) is not None else None
-        safe |= said == ctx.text(given)
-        if isinstance(statement, ast.Assign) and _can_be_annotated(use, statement, value):
-            whole, title, safe = statement, "Annotate the variable instead", True
-            text = f"{ctx.text(statement.targets[0])}: {ctx.embedded(given, statement)} = {plain}"
+        raise NoFix("the call does not show its type and its value")
+    plain = replace(call, "{value}", value=value)
+    if isinstance(statement, ast.Assign) and statement.value is call and _can_be_annotated(use, value):
+        annotated = Annotate(statement, template("{type}", type=given))
+        return Fix((plain, annotated), Safety.SAFE, "Annotate the variable instead")
+    safe = needed_by(ctx) is None or _says(use, call, given)
     if not safe and leaf(given) != "Tensor" and (waiting := waits_for(ctx)):
-        return f"TorchScript may infer another type from the value alone; {waiting}"
-    kept = [ctx.source.span(value), *([ctx.source.span(given)] if whole is statement else [])]
-    if len(ctx.blocks.comments(whole)) > sum(len(ctx.blocks.comments(span)) for span in kept):
-        return "a comment inside the call would be lost"
-    return Fix((ctx.replace(whole, text),), Safety.SAFE if safe else Safety.UNSAFE, title)
+        raise NoFix(f"TorchScript may infer another type from the value alone; {waiting}")
+    return Fix((plain,), Safety.SAFE if safe else Safety.UNSAFE, "Use the plain value")
 
 
-def _said(use: Use) -> ast.expr | None:
-    """The type that the code around the call's value states already."""
-    statement = use.place.statement
-    if isinstance(statement, ast.Return):
-        function = use.place.scope.node
-        return function.returns if isinstance(function, _Function) else None
-    return statement.annotation if isinstance(statement, ast.AnnAssign) else None
+def _says(use: Use, call: ast.Call, given: ast.expr) -> bool:
+    """Whether the code around the call states the type already, for its value alone."""
+    statement, scope = use.place.statement, use.place.scope.node
+    said: ast.expr | None = None
+    if isinstance(statement, ast.Return) and isinstance(scope, _Function):
+        said = scope.returns
+    elif isinstance(statement, ast.AnnAssign):
+        said = statement.annotation
+    return said is not None and statement.value is call and ast.dump(said) == ast.dump(given)  # type: ignore[attr-defined]
 
 
-def _can_be_annotated(use: Use, statement: ast.Assign, value: ast.expr) -> bool:
-    """Whether an annotation may stand here, for Python and for TorchScript.
+def _can_be_annotated(use: Use, value: ast.expr) -> bool:
+    """Whether the variable that ``value`` is assigned to may be annotated here, for Python and for TorchScript.
 
     TorchScript takes one on a variable that is bound in no other block, and does not read ``__init__``; it refuses
     ``.item()`` as the value of an ``int``.
     """
-    (target, *others), scope = statement.targets, use.place.scope
+    assert isinstance(use.place.statement, ast.Assign)
+    (target, *others), scope = use.place.statement.targets, use.place.scope
     if others or scope.is_class:
         return False
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "item":

@@ -26,9 +26,10 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Rule, Safety
-from torchmigrate.model.findings import Edit
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
+from torchmigrate.model.findings import Change
 from torchmigrate.rewrite.calls import argument
+from torchmigrate.rewrite.changes import Declare, replace, template
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -46,31 +47,32 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(use, fix=lambda: _fix(use, ctx))
 
 
-def _fix(use: Use, ctx: Context) -> Fix | str:
+def _fix(use: Use, ctx: Context) -> Fix:
     call, statement = use.call, use.place.statement
     if call is None:
-        return "it is used as a value, and not called"
+        raise NoFix("it is used as a value, and not called")
     value, stated = argument(call, 0, "value"), argument(call, 1, "type")
     if value is None or stated is None:
-        return "the call does not show its value and its type"
-    if ctx.blocks.comments(call):
-        return "a comment inside the call would be lost"
-    title, safety = "Annotate the attribute", Safety.UNSAFE
-    kept, annotation = ctx.embedded(value, statement), ctx.embedded(stated, statement)
+        raise NoFix("the call does not show its value and its type")
+    title = "Annotate the attribute"
     if isinstance(statement, ast.AnnAssign) and statement.annotation is call:
-        return Fix((ctx.replace(call, annotation),), safety, title)
+        return Fix((replace(call, "{type}", type=stated),), Safety.UNSAFE, title)
     target, owner = _target(statement, call), use.place.scope.parent
     if not isinstance(target, ast.Attribute):
-        return "only an attribute that is assigned in a statement of its own can be annotated"
-    if owner is None or not isinstance(owner.node, ast.ClassDef) or ctx.text(target.value) != "self":
-        return "the class that the attribute belongs to is not in sight"
+        raise NoFix("only an attribute that is assigned in a statement of its own can be annotated")
+    if owner is None or not isinstance(owner.node, ast.ClassDef) or not _is_name(target.value, "self"):
+        raise NoFix("the class that the attribute belongs to is not in sight")
     names = {node.id for node in ast.walk(stated) if isinstance(node, ast.Name)}
     if not names.isdisjoint({*use.place.scope.bindings, *owner.bindings}):
-        return "the type is made of names that the body of the class does not see"
-    edits = [ctx.replace(call, kept)]
-    if not any(isinstance(s, ast.AnnAssign) and ctx.text(s.target) == target.attr for s in owner.node.body):
-        edits += _annotation(f"{target.attr}: {annotation}", owner.node, ctx)
-    return Fix(tuple(edits), safety, title)
+        raise NoFix("the type is made of names that the body of the class does not see")
+    changes: list[Change] = [replace(call, "{value}", value=value)]
+    if not any(isinstance(s, ast.AnnAssign) and _is_name(s.target, target.attr) for s in owner.node.body):
+        changes.append(Declare(owner.node, template(f"{target.attr}: {{type}}", type=stated)))
+    return Fix(tuple(changes), Safety.UNSAFE, title)
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _target(statement: ast.stmt, value: ast.expr) -> ast.expr | None:
@@ -80,18 +82,3 @@ def _target(statement: ast.stmt, value: ast.expr) -> ast.expr | None:
     if isinstance(statement, ast.Assign) and statement.value is value and len(statement.targets) == 1:
         return statement.targets[0]
     return None
-
-
-def _annotation(text: str, owner: ast.ClassDef, ctx: Context) -> list[Edit]:
-    """The edits that add a statement to the beginning of a class, behind its docstring, and a blank line once."""
-    has_docstring = ast.get_docstring(owner, clean=False) is not None
-    first = owner.body[1 if has_docstring and len(owner.body) > 1 else 0]
-    starts, source = ctx.source.line_starts, ctx.source.text
-    indent = source[starts[first.lineno - 1] :][: first.col_offset].decode()
-    line = min(node.lineno for node in (first, *getattr(first, "decorator_list", ())))
-    while source[starts[line - 2] : starts[line - 1]].lstrip().startswith(b"#"):
-        line -= 1
-    at = starts[line - 1]
-    before = len(source[:at].rstrip(b"\r\n")) if source[starts[line - 2] : at].strip() else starts[line - 2]
-    added = Edit(before, before, f"\n{indent}{text}")
-    return [added] if isinstance(first, ast.AnnAssign) else [added, Edit(at, at, "\n")]

@@ -23,7 +23,7 @@ rule = Rule(
     code="TS106",
     symbols=("torch.jit.CompilationUnit", "torch.jit._script.CompilationUnit", "torch._C.CompilationUnit"),
     message=(
-        "`{symbol}` compiles TorchScript source, deprecated since torch 2.10; write the functions in Python and use "
+        "`{symbol}` compiles TorchScript source, deprecated since torch {deprecated}; write the functions in Python and use "
         "`torch.compile`"
     ),
     deprecated=(2, 10),

@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.model.findings import Change
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -48,13 +49,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     )
 
 
-def _fix(use: Use, name: str, ctx: Context) -> Fix | str:
-    title = f"Use `{name}`"
-    if edits := ctx.imports.rebind(use, name):
-        return Fix(edits, Safety.SAFE, title)
-    if use.kind is Kind.IMPORT:
-        return "its import shares a line with other code"
-    spelling = ctx.imports.spell(name, use)
-    if spelling is None:
-        return f"`{name}` cannot be named here without clobbering a name"
-    return Fix((ctx.replace(use.node, spelling.text), *spelling.edits), Safety.SAFE, title)
+def _fix(use: Use, name: str, ctx: Context) -> Fix:
+    change: Change | None = ctx.rebound(use, name)
+    if change is None and use.kind is Kind.IMPORT:
+        raise NoFix("the file binds the name in more than one place")
+    return Fix((change or ctx.renamed(use, name),), Safety.SAFE, f"Use `{name}`")

@@ -26,7 +26,7 @@ rule = Rule(
         "torch.jit._serialization.get_ff_module",
     ),
     message=(
-        "`{symbol}` holds TorchScript as a flatbuffer, deprecated since torch 2.10; use `torch.export.save`, or "
+        "`{symbol}` holds TorchScript as a flatbuffer, deprecated since torch {deprecated}; use `torch.export.save`, or "
         "ExecuTorch for devices"
     ),
     deprecated=(2, 10),

@@ -52,7 +52,7 @@ rule = Rule(
         *("torch._C._awaitable", "torch._C._awaitable_nowait", "torch._C._awaitable_wait", "torch._C._Await"),
     ),
     message=(
-        "`{symbol}` is deprecated since torch 2.11; outside TorchScript `fork` runs at once in the same thread, so call "
+        "`{symbol}` is deprecated since torch {deprecated}; outside TorchScript `fork` runs at once in the same thread, so call "
         "the function and use its result"
     ),
     since=(2, 0),

@@ -38,7 +38,7 @@ rule = Rule(
         "torch._C._freeze_module",
     ),
     message=(
-        "`{symbol}` is deprecated since torch 2.11; `torch.export` of a model in eval mode needs no freezing, "
+        "`{symbol}` is deprecated since torch {deprecated}; `torch.export` of a model in eval mode needs no freezing, "
         "`torch.compile` has `torch._inductor.config.freezing`"
     ),
     since=(2, 3),

@@ -26,10 +26,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
-from torchmigrate.model.findings import Edit
-from torchmigrate.rewrite import decorators
-from torchmigrate.rewrite.blocks import Blocks
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.model.findings import Change
+from torchmigrate.rewrite.changes import DropItems
 
 from ._authoring.authoring import ASKS, runs_torchscript
 
@@ -75,43 +74,27 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(use, fix=(lambda: _fix(use, ctx)) if use.kind in (Kind.CALL, Kind.GUARD) else None)
 
 
-def _fix(use: Use, ctx: Context) -> Fix | str:
+def _fix(use: Use, ctx: Context) -> Fix:
     if runs_torchscript(ctx):
-        return "the project still makes or loads TorchScript, which the switch tunes"
-    edits = _edits(use, ctx)
-    return edits if isinstance(edits, str) else Fix(tuple(edits), Safety.UNSAFE, "Remove the switch")
+        raise NoFix("the project still makes or loads TorchScript, which the switch tunes")
+    return Fix((_change(use, ctx),), Safety.UNSAFE, "Remove the switch")
 
 
-def _edits(use: Use, ctx: Context) -> tuple[Edit, ...] | str:
-    statement, blocks = use.place.statement, Blocks(ctx.source)
-    if use.decorated is not None and use.call is not None:
-        edit = decorators.removed(ctx.source, use.decorated, use.call)
-        return (edit,) if edit is not None else "the decorator shares its line with other code"
-    if isinstance(statement, ast.If) and statement.test is use.node:
-        empty = all(isinstance(part, ast.Pass) for part in statement.body) and not statement.orelse
-        return blocks.removed(use.place) if empty else "what the condition guards is more than the switch"
-    if isinstance(statement, ast.Expr) and statement.value is use.call:
-        return blocks.removed(use.place)
-    if isinstance(statement, ast.Assign) and statement.value is use.call:
-        names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
-        return blocks.removed(use.place) if names == ["_"] else "its value is used"
-    if isinstance(statement, (ast.With, ast.AsyncWith)):
-        return _left(use, statement, blocks, ctx)
-    return "its value is used"
-
-
-def _left(
-    use: Use, statement: ast.With | ast.AsyncWith, blocks: Blocks, ctx: Context
-) -> tuple[Edit, ...] | str:
-    """Takes the switch out of a ``with`` statement."""
-    index = next((i for i, item in enumerate(statement.items) if item.context_expr is use.call), None)
-    if index is None or statement.items[index].optional_vars is not None:
-        return "its value is used"
-    if len(statement.items) == 1:
-        return blocks.unwrapped(use.place, statement.body)
-    spans = [ctx.source.span(item.context_expr) for item in statement.items]
-    ends = [ctx.source.span(item.optional_vars or item.context_expr).end for item in statement.items]
-    edit = Edit(ends[index - 1], ends[index], "") if index else Edit(spans[0].start, spans[1].start, "")
-    gone = ctx.source.text[edit.start : edit.end]
-    between = gone.replace(ctx.source.text[spans[index].start : spans[index].end], b"")
-    return (edit,) if between.strip() == b"," else "it shares a `with` statement in brackets"
+def _change(use: Use, ctx: Context) -> Change:
+    if use.decorated is not None:
+        return ctx.undecorated(use)
+    match use.place.statement:
+        case ast.If(test=test, body=body, orelse=orelse) if test is use.node:
+            if not all(isinstance(part, ast.Pass) for part in (*body, *orelse)):
+                raise NoFix("what the condition guards is more than the switch")
+            return ctx.removed(use.place)
+        case ast.Expr(value=value) | ast.Assign(targets=[ast.Name(id="_")], value=value) if value is use.call:
+            return ctx.removed(use.place)
+        case ast.With() | ast.AsyncWith() as statement:
+            for item in statement.items:
+                if item.context_expr is use.call and item.optional_vars is None:
+                    is_only = len(statement.items) == 1
+                    return (
+                        ctx.unwrapped(use.place, statement.body) if is_only else DropItems(statement, (item,))
+                    )
+    raise NoFix("its value is used")

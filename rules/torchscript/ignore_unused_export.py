@@ -21,9 +21,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Rule, Safety, Severity
-from torchmigrate.model.findings import Edit
-from torchmigrate.rewrite import decorators
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
+from torchmigrate.model.findings import Change
+from torchmigrate.rewrite.changes import replace
 
 from ._authoring import inert
 
@@ -45,9 +45,11 @@ rule = Rule(
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.call is not None and use.name.endswith(".ignore") and _drops(use.call):
         message = "`{symbol}(drop=True)` warns; `torch.jit.unused` is its replacement"
-        yield ctx.finding(use, message, fix=lambda: _as_unused(use, ctx), severity=Severity.WARNING)
+        # The other forms are silent in every torch; this one warns in every one that is supported.
+        severity = Severity.WARNING
+        yield ctx.finding(use, message, fix=lambda: _as_unused(use, ctx), severity=severity)
     else:
-        yield ctx.finding(use, fix=lambda: inert.needed_by(ctx) or _fix(use, ctx))
+        yield ctx.finding(use, fix=lambda: _fix(use, ctx))
 
 
 def _drops(call: ast.Call) -> bool:
@@ -55,36 +57,28 @@ def _drops(call: ast.Call) -> bool:
     return any(isinstance(value, ast.Constant) and value.value is True for value in values)
 
 
-def _as_unused(use: Use, ctx: Context) -> Fix | str:
+def _as_unused(use: Use, ctx: Context) -> Fix:
     if inert.needed_by(ctx) is None:
         return _fix(use, ctx)
-    spelling = ctx.imports.spell("torch.jit.unused", use)
-    if use.decorated is None or spelling is None:
-        return "write `torch.jit.unused` by hand"
-    return Fix(
-        (ctx.replace(use.call or use.node, spelling.text), *spelling.edits), Safety.SAFE, "Use `unused`"
-    )
+    if use.decorated is None or use.call is None:
+        raise NoFix("write `torch.jit.unused` by hand")
+    change = replace(use.call, "{unused}", unused=ctx.symbol("torch.jit.unused", use))
+    return Fix((change,), Safety.SAFE, "Use `unused`")
 
 
-def _fix(use: Use, ctx: Context) -> Fix | str:
-    edits = _removed(use, ctx)
-    return edits if isinstance(edits, str) else Fix(edits, Safety.UNSAFE, "Remove the marker")
+def _fix(use: Use, ctx: Context) -> Fix:
+    inert.let_go(ctx)
+    return Fix((_removed(use, ctx),), Safety.UNSAFE, "Remove the marker")
 
 
-def _removed(use: Use, ctx: Context) -> tuple[Edit, ...] | str:
-    marker = use.call or use.node
-    if use.decorated is not None and marker in use.decorated.decorator_list:
-        edit = decorators.removed(ctx.source, use.decorated, marker)
-        return (edit,) if edit is not None else "the decorator shares its lines with something that stays"
-    statement = use.place.statement
-    if isinstance(statement, ast.With) and [item.context_expr for item in statement.items] == [marker]:
-        return ctx.blocks.unwrapped(use.place, statement.body)
-    call = use.call
-    if (
-        call is not None
-        and len(call.args) == 1
-        and not call.keywords
-        and isinstance(call.args[0], (ast.Name, ast.Attribute))
-    ):
-        return (ctx.replace(call, ctx.text(call.args[0])),)
-    return "the marker is used in an unusual way; remove it by hand"
+def _removed(use: Use, ctx: Context) -> Change:
+    if use.decorated is not None:
+        return ctx.undecorated(use)
+    statement, call = use.place.statement, use.call
+    if isinstance(statement, ast.With) and [item.context_expr for item in statement.items] == [call]:
+        return ctx.unwrapped(use.place, statement.body)
+    if call is not None and not call.keywords:
+        match call.args:
+            case [ast.Name() | ast.Attribute() as marked]:
+                return replace(call, "{marked}", marked=marked)
+    raise NoFix("the marker is used in an unusual way; remove it by hand")

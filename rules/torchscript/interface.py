@@ -18,12 +18,10 @@ Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: t
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
-from torchmigrate.rewrite import decorators
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 
 from ._authoring.authoring import ASKS, makes_torchscript
 
@@ -34,7 +32,7 @@ rule = Rule(
     code="TS105",
     symbols=("torch.jit.interface", "torch.jit._script.interface"),
     message=(
-        "`{symbol}` is deprecated since torch 2.11 and means nothing outside TorchScript; use a `typing.Protocol` or an "
+        "`{symbol}` is deprecated since torch {deprecated} and means nothing outside TorchScript; use a `typing.Protocol` or an "
         "abstract class"
     ),
     since=(2, 0),
@@ -49,12 +47,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(use, fix=(lambda: _fix(use, ctx)) if use.kind is Kind.DECORATOR else None)
 
 
-def _fix(use: Use, ctx: Context) -> Fix | str:
+def _fix(use: Use, ctx: Context) -> Fix:
     if makes_torchscript(ctx):
-        return "the project still makes TorchScript, which may rely on the interface"
-    assert use.decorated is not None
-    assert isinstance(use.node, ast.expr)
-    edit = decorators.removed(ctx.source, use.decorated, use.node)
-    if edit is None:
-        return "the decorator shares its line with other code"
-    return Fix((edit,), Safety.UNSAFE, "Remove the decorator")
+        raise NoFix("the project still makes TorchScript, which may rely on the interface")
+    return Fix((ctx.undecorated(use),), Safety.UNSAFE, "Remove the decorator")

@@ -79,7 +79,7 @@ rule = Rule(
         "torch._C.ConcreteModuleType*",
         "torch._C._jit_*",
     ),
-    message="`{symbol}` is private to TorchScript, deprecated since torch 2.10, and may go without notice",
+    message="`{symbol}` is private to TorchScript, deprecated since torch {deprecated}, and may go without notice",
     deprecated=(2, 10),
 )
 

@@ -23,9 +23,10 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
-from torchmigrate.model.findings import Edit
-from torchmigrate.rewrite.conditions import Condition, NotDecided
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.model.findings import Change
+from torchmigrate.rewrite.changes import replace
+from torchmigrate.rewrite.conditions import Condition
 
 from ._authoring import inert
 
@@ -43,56 +44,40 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: inert.needed_by(ctx) or _fix(use, ctx))
+    yield ctx.finding(use, fix=lambda: _fix(use, ctx))
 
 
-def _fix(use: Use, ctx: Context) -> Fix | str:
+def _fix(use: Use, ctx: Context) -> Fix:
+    inert.let_go(ctx)
     if use.call is None:
-        return "it is used as a value, and not called"
+        raise NoFix("it is used as a value, and not called")
     if ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
-        return "the project replaces the function, to see the other branch"
+        raise NoFix("the project replaces the function, to see the other branch")
     joints = [*takewhile(_joins, reversed(use.parents[:-1]))]
     top = joints[-1] if joints else use.call
     assert isinstance(top, ast.expr)
     parent = use.parents[-2 - len(joints)]
-    is_test = top is getattr(parent, "test", None)
 
     def known(node: ast.expr) -> bool | None:
         called = isinstance(node, ast.Call) and ctx.is_named(node.func, use, *rule.symbols)
         return False if called else None
 
-    try:
-        condition = Condition(ctx.source, top, known, is_test)
-    except NotDecided as error:
-        return str(error)
-    edits = (
-        tuple(condition.edits)
-        if condition.value is None
-        else _decided(use, ctx, top, parent, condition.value)
-    )
-    return (
-        edits if isinstance(edits, str) else Fix(edits, Safety.UNSAFE, "Keep what runs outside TorchScript")
-    )
+    condition = Condition(top, known, is_test=top is getattr(parent, "test", None))
+    decided = condition.value
+    changes = condition.changes if decided is None else [_decided(use, ctx, top, parent, decided)]
+    return Fix(tuple(changes), Safety.UNSAFE, "Keep what runs outside TorchScript")
 
 
 def _joins(node: ast.AST) -> bool:
     return isinstance(node, ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
 
 
-def _decided(use: Use, ctx: Context, top: ast.expr, parent: ast.AST, value: bool) -> tuple[Edit, ...] | str:
-    """The edits where the whole condition ``top`` has become ``value``."""
+def _decided(use: Use, ctx: Context, top: ast.expr, parent: ast.AST, value: bool) -> Change:
+    """What changes where the whole condition ``top`` has become ``value``."""
     if isinstance(parent, ast.If):
-        gone = parent.orelse if value else parent.body
-        return ctx.blocks.outlives(use.place, gone) or ctx.blocks.decided(use.place, value)
+        return ctx.decided(use.place, value)
     if isinstance(parent, ast.IfExp) and top is parent.test:
-        if comments := ctx.blocks.comments(parent):
-            return f"the comment `{comments[0]}` stands in the part that would go"
-        kept, span = parent.body if value else parent.orelse, ctx.source.span(parent)
-        in_brackets = ctx.source.text[: span.start].endswith(b"(") and ctx.source.text.startswith(
-            b")", span.end
-        )
-        holder = use.parents[use.parents.index(parent) - 1]
-        return (ctx.replace(parent, ctx.text(kept) if in_brackets else ctx.embedded(kept, holder)),)
+        return replace(parent, "{kept}", kept=parent.body if value else parent.orelse)
     if isinstance(parent, ast.Expr) or (isinstance(parent, ast.Assert) and top is parent.test and value):
-        return ctx.blocks.removed(use.place)
-    return (ctx.replace(top, str(value)),)
+        return ctx.removed(use.place)
+    return replace(top, str(value))

@@ -24,7 +24,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Rule, Safety
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
+from torchmigrate.rewrite.changes import Part, replace
 from torchmigrate.semantics.resolve import leaf
 
 from ._authoring import inert
@@ -51,48 +52,45 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(use, fix=lambda: _fix(use, ctx))
 
 
-def _fix(use: Use, ctx: Context) -> Fix | str:
+def _fix(use: Use, ctx: Context) -> Fix:
     call = use.call
     if call is None:
-        return "it is used as a value, and not called"
+        raise NoFix("it is used as a value, and not called")
     if len(call.args) != 2 or call.keywords:
-        return "the call does not show its object and its type"
+        raise NoFix("the call does not show its object and its type")
     value, asked = call.args
     scopes = ctx.uses.scopes.all
     if any(scope.stars or not _BUILTINS.isdisjoint(scope.bindings) for scope in scopes):
-        return "a builtin that the rewrite needs may stand for something else in this file"
+        raise NoFix("a builtin that the rewrite needs may stand for something else in this file")
     if _is_plain(asked, use, ctx):
-        return Fix((ctx.replace(call.func, "isinstance"),), Safety.SAFE, "Use `isinstance`")
+        return Fix((replace(call.func, "isinstance"),), Safety.SAFE, "Use `isinstance`")
     if not isinstance(value, (ast.Name, ast.Attribute)):
-        return "the object would be evaluated twice"
-    text = _test(ctx.text(value), asked, use, ctx)
-    if text is None:
-        return "only classes, lists, dicts and optionals of them have a simple counterpart"
-    if reason := inert.needed_by(ctx):
-        return reason
-    if (" and " in text or " or " in text) and not isinstance(
-        use.parents[-2], (ast.If, ast.Return, ast.Assign)
-    ):
-        text = f"({text})"
-    return Fix((ctx.replace(call, text),), Safety.UNSAFE, "Ask the container and its elements")
+        raise NoFix("the object would be evaluated twice")
+    test = _test(asked, use, ctx)
+    if test is None:
+        raise NoFix("only classes, lists, dicts and optionals of them have a simple counterpart")
+    inert.let_go(ctx)
+    code, parts = test
+    change = replace(call, code, x=value, **parts)
+    return Fix((change,), Safety.UNSAFE, "Ask the container and its elements")
 
 
-def _test(value: str, asked: ast.expr, use: Use, ctx: Context) -> str | None:
-    """The condition that says in plain Python that ``value`` is an ``asked``."""
+def _test(asked: ast.expr, use: Use, ctx: Context) -> tuple[str, dict[str, Part]] | None:
+    """The condition that says in plain Python that ``x`` is an ``asked``: a template, and its other parts."""
     if not isinstance(asked, ast.Subscript):
         return None
-    parts = asked.slice.elts if isinstance(asked.slice, ast.Tuple) else [asked.slice]
-    if not all(_is_class(part, use, ctx) for part in parts):
+    inner = asked.slice.elts if isinstance(asked.slice, ast.Tuple) else [asked.slice]
+    if not all(_is_class(part, use, ctx) for part in inner):
         return None
-    inner = [ctx.text(part) for part in parts]
-    kind = _generic(asked.value, use, ctx)
-    if kind == "list" and len(inner) == 1:
-        return f"isinstance({value}, list) and all(isinstance(item, {inner[0]}) for item in {value})"
-    if kind == "dict" and len(inner) == 2:
-        items = f"for key, item in {value}.items()"
-        return f"isinstance({value}, dict) and all(isinstance(key, {inner[0]}) and isinstance(item, {inner[1]}) {items})"
-    if kind == "optional" and len(inner) == 1:
-        return f"{value} is None or isinstance({value}, {inner[0]})"
+    match _generic(asked.value, use, ctx), inner:
+        case "list", [item]:
+            return "isinstance({x}, list) and all(isinstance(item, {item}) for item in {x})", {"item": item}
+        case "dict", [key, item]:
+            test = "isinstance(key, {key}) and isinstance(item, {item})"
+            whole = f"isinstance({{x}}, dict) and all({test} for key, item in {{x}}.items())"
+            return whole, {"key": key, "item": item}
+        case "optional", [item]:
+            return "{x} is None or isinstance({x}, {item})", {"item": item}
     return None
 
 

@@ -37,7 +37,7 @@ rule = Rule(
         *("torch._C._get_model_ops_and_info*", "torch._C._export_operator_list", "torch._C._export_opnames"),
         *("torch._C._get_mobile_model_contained_types*", "torch._C._enable_mobile_interface_call_export"),
     ),
-    message="`{symbol}` is the Lite Interpreter, deprecated since torch 2.10; export with `torch.export` and run with "
+    message="`{symbol}` is the Lite Interpreter, deprecated since torch {deprecated}; export with `torch.export` and run with "
     "ExecuTorch",
     deprecated=(2, 10),
 )

@@ -36,7 +36,7 @@ rule = Rule(
     code="TS112",
     symbols=("torch.jit.load", "torch.jit._serialization.load"),
     message=(
-        "`{symbol}` is deprecated since torch 2.10; the file must be exported again before "
+        "`{symbol}` is deprecated since torch {deprecated}; the file must be exported again before "
         "`torch.export.load(path).module()` can read it"
     ),
     since=(2, 3),

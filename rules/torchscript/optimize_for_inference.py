@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS122",
     symbols=("torch.jit.optimize_for_inference", "torch.jit._freeze.optimize_for_inference"),
-    message="`{symbol}` is deprecated since torch 2.11; use `torch.compile(model.eval())`",
+    message="`{symbol}` is deprecated since torch {deprecated}; use `torch.compile(model.eval())`",
     since=(2, 3),
     deprecated=(2, 11),
     safety=Safety.UNSAFE,

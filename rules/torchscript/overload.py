@@ -34,7 +34,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.model.findings import Change
 from torchmigrate.semantics.scopes import Place
 
 from ._authoring import inert
@@ -62,25 +63,25 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     choice = _choice(use.node.id, ctx) if isinstance(use.node, ast.Name) else None
     if choice is not None:
         use = replace(use, certain=True)  # what else it may stand for is `typing.overload` itself
-    yield ctx.finding(use, fix=lambda: inert.needed_by(ctx) or _fix(use, choice, ctx))
+    yield ctx.finding(use, fix=lambda: _fix(use, choice, ctx))
 
 
-def _fix(use: Use, choice: Place | None, ctx: Context) -> Fix | str:
+def _fix(use: Use, choice: Place | None, ctx: Context) -> Fix:
+    inert.let_go(ctx)
     if use.kind is not Kind.DECORATOR:
-        return "it is used as a value, and not as a decorator"
-    title = "Use `typing.overload`"
+        raise NoFix("it is used as a value, and not as a decorator")
+    return Fix((_change(use, choice, ctx),), Safety.UNSAFE, "Use `typing.overload`")
+
+
+def _change(use: Use, choice: Place | None, ctx: Context) -> Change:
     if choice is not None:
         assert isinstance(choice.statement, ast.If)
-        edits = ctx.blocks.unwrapped(choice, choice.statement.body)
-        return edits if isinstance(edits, str) else Fix(edits, Safety.UNSAFE, title)
-    if renamed := ctx.imports.rebind(use, "typing.overload"):
-        return Fix(renamed, Safety.UNSAFE, title)
+        return ctx.decided(choice, True)
+    if rebound := ctx.rebound(use, "typing.overload"):
+        return rebound
     if isinstance(use.node, ast.Name):
-        return f"`{use.node.id}` is bound in more than one place, or beside other names"
-    spelling = ctx.imports.spell("typing.overload", use)
-    if spelling is None:
-        return "`typing.overload` cannot be named here without clobbering a name"
-    return Fix((ctx.replace(use.node, spelling.text), *spelling.edits), Safety.UNSAFE, title)
+        raise NoFix(f"`{use.node.id}` is bound in more than one place")
+    return ctx.renamed(use, "typing.overload")
 
 
 def _choice(name: str, ctx: Context) -> Place | None:

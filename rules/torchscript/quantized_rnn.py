@@ -19,7 +19,7 @@ from torchmigrate.api import Rule
 rule = Rule(
     code="TS191",
     symbols=("torch.jit.quantized.*",),
-    message="`{symbol}` raises since torch 2.3; use `torch.ao.nn.quantized.dynamic`",
+    message="`{symbol}` raises since torch {breaks}; use `torch.ao.nn.quantized.dynamic`",
     since=(2, 0),
     deprecated=(2, 2),
     breaks=(2, 3),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS111",
     symbols=("torch.jit.save", "torch.jit._serialization.save"),
-    message='`{symbol}` is deprecated since torch 2.10; export the module and use `torch.export.save(exported, "….pt2")`',
+    message='`{symbol}` is deprecated since torch {deprecated}; export the module and use `torch.export.save(exported, "….pt2")`',
     since=(2, 3),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,

@@ -34,7 +34,7 @@ rule = Rule(
         f"torch.jit.{maker}().{method}" for maker in MAKERS for method in ("save", "save_to_buffer")
     ),
     message=(
-        'saving a TorchScript module is deprecated since torch 2.10; use `torch.export.save(exported, "….pt2")`'
+        'saving a TorchScript module is deprecated since torch {deprecated}; use `torch.export.save(exported, "….pt2")`'
     ),
     since=(2, 3),
     deprecated=(2, 10),

@@ -63,7 +63,7 @@ rule = Rule(
     code="TS101",
     symbols=exporting.SCRIPTS,
     message=(
-        "`{symbol}` is deprecated since torch 2.10; use `torch.compile` for a function, "
+        "`{symbol}` is deprecated since torch {deprecated}; use `torch.compile` for a function, "
         "`torch.export.export` for a module that is saved or deployed"
     ),
     since=(2, 0),

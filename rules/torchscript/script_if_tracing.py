@@ -25,8 +25,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
-from torchmigrate.rewrite import decorators
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.model.findings import Change
+from torchmigrate.rewrite.changes import replace
 
 from ._authoring import inert
 
@@ -54,21 +55,20 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(use, fix=lambda: _fix(use, ctx))
 
 
-def _fix(use: Use, ctx: Context) -> Fix | str:
+def _fix(use: Use, ctx: Context) -> Fix:
     default = ctx.options.minimum >= (2, 9)
     exports = ctx.project.uses(_EXPORT, kinds=(Kind.CALL,))
     tracing = [export for export in exports if dict(export.constants).get("dynamo", default) is not True]
-    if reason := inert.needed_by(ctx, *tracing):
-        return reason
-    title = "Remove it"
-    if use.decorated is not None and isinstance(use.node, ast.expr):
-        edit = decorators.removed(ctx.source, use.decorated, use.node) if use.call is None else None
-        return (
-            Fix((edit,), Safety.UNSAFE, title)
-            if edit
-            else "the decorator shares its lines with something that stays"
-        )
+    inert.let_go(ctx, *tracing)
+    return Fix((_removed(use, ctx),), Safety.UNSAFE, "Remove it")
+
+
+def _removed(use: Use, ctx: Context) -> Change:
     call = use.call
-    if call is not None and len(call.args) == 1 and isinstance(call.args[0], (ast.Name, ast.Attribute)):
-        return Fix((ctx.replace(call, ctx.text(call.args[0])),), Safety.UNSAFE, title)
-    return "it is used in an unusual way; remove it by hand"
+    if use.decorated is not None and call is None:
+        return ctx.undecorated(use)
+    if use.decorated is None and call is not None:
+        match call.args:
+            case [ast.Name() | ast.Attribute() as function]:
+                return replace(call, "{function}", function=function)
+    raise NoFix("it is used in an unusual way; remove it by hand")

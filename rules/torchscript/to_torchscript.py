@@ -30,7 +30,7 @@ rule = Rule(
     code="TS115",
     symbols=(".to_torchscript",),
     message=(
-        "`to_torchscript` calls `torch.jit.script` or `torch.jit.trace`, deprecated since torch 2.10; export the module "
+        "`to_torchscript` calls `torch.jit.script` or `torch.jit.trace`, deprecated since torch {deprecated}; export the module "
         "with `torch.export.export`"
     ),
     deprecated=(2, 10),

@@ -44,7 +44,7 @@ rule = Rule(
     code="TS102",
     symbols=("torch.jit.trace", "torch.jit._trace.trace", "torch.jit._trace._trace_impl"),
     message=(
-        "`{symbol}` is deprecated since torch 2.10; use `torch.export.export(module, (inputs,))`, which keeps the "
+        "`{symbol}` is deprecated since torch {deprecated}; use `torch.export.export(module, (inputs,))`, which keeps the "
         "example's sizes unless `dynamic_shapes` frees them, and call its `.module()`"
     ),
     since=(2, 3),

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS103",
     symbols=("torch.jit.trace_module", "torch.jit._trace.trace_module"),
-    message="`{symbol}` is deprecated since torch 2.10; export each method through a module whose forward calls it",
+    message="`{symbol}` is deprecated since torch {deprecated}; export each method through a module whose forward calls it",
     since=(2, 3),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.text.edits import rendered
+
+_BLANKS = re.compile(rb"[ \t]*")
 
 
 class Shift:
@@ -14,6 +18,7 @@ class Shift:
         """What each edit replaced."""
         self.new: list[Span] = []
         """Where its text came to lie."""
+        self._text = text
         shift = 0
         for edit in edits:
             if edit.start == edit.end and not edit.text:
@@ -40,15 +45,20 @@ class Shift:
         return result
 
     def fits(self, old: int, new: int) -> bool:
-        """Whether ``new`` may be where ``old`` went: its shifted place, or anywhere in an edit that touches it."""
+        """Whether ``new`` may be where ``old`` went: its shifted place, or anywhere in an edit that touches it.
+
+        White space that an edit leaves alone behind it means nothing there.
+        """
         touching = [
-            after
+            (before, after)
             for before, after in zip(self.old, self.new, strict=True)
             if before.start <= old <= before.end
         ]
         if not touching:
             return new == self._moved(old, True)
-        return touching[0].start <= new <= touching[-1].end
+        (_, first), (before, last) = touching[0], touching[-1]
+        blanks = _BLANKS.match(self._text, before.end)
+        return first.start <= new <= last.end + (len(blanks[0]) if blanks else 0)
 
 
 def touches(edit: Span, span: Span) -> bool:

@@ -177,8 +177,13 @@ class TreeComparison:
         return (
             place is not None
             and self.shift.fits(span.start, place.start)
-            and (isinstance(old, _BLOCK_PARTS) or self.shift.fits(span.end, place.end))
+            and (isinstance(old, _BLOCK_PARTS) or self._ends_there(span.end, place.end))
         )
+
+    def _ends_there(self, old: int, new: int) -> bool:
+        """Whether ``new`` may be where the end ``old`` went, but for parentheses, which are no part of a node."""
+        behind = self.after.text[new : self.shift.moved(Span(old, old)).end]
+        return self.shift.fits(old, new) or (bool(behind) and not behind.strip(b" \t\r\n)"))
 
 
 def _smallest(spans: dict[ast.AST, Span]) -> set[ast.AST]:

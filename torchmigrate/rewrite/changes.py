@@ -102,6 +102,22 @@ class DropOperands(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class DropItems(Change):
+    """Takes context managers out of a ``with`` statement, of which at least one stays."""
+
+    statement: ast.With | ast.AsyncWith
+    items: tuple[ast.withitem, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Annotate(Change):
+    """Annotates the one target of an assignment: ``x = 1`` → ``x: int = 1``."""
+
+    statement: ast.Assign
+    new: Template
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class RemoveDecorator(Change):
     """Takes one decorator off a definition; its comment stays on a line of its own."""
 

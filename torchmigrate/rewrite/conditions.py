@@ -1,22 +1,19 @@
-"""Conditions of which a part has become known: what is left of them."""
+"""Conditions of which a part has become known: their truth, or the operands that go."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import pairwise
 
-from torchmigrate.model.findings import Edit
+from torchmigrate.model.findings import NoFix
 from torchmigrate.semantics.resolve import leaf
-from torchmigrate.text.source import Source
+
+from .changes import DropOperands
 
 _PURE = (ast.Name, ast.Constant, ast.Attribute, ast.Compare, ast.BoolOp, ast.UnaryOp)
 _PURE_CALLS = frozenset({"isinstance", "issubclass", "hasattr", "len", "callable", "all", "any", "getattr"})
-
-
-class NotDecided(Exception):
-    """The condition cannot be simplified; the message says why."""
+_VALUE_USED = "the value of the condition is used, and not only its truth"
 
 
 @dataclass
@@ -24,14 +21,13 @@ class Condition:
     """The expression ``top``, in which ``known`` gives the truth of some parts.
 
     ``is_test`` says that nothing but the truth of the expression matters. ``value`` is its truth, or None; then
-    ``edits`` take out what is known. Raises NotDecided.
+    ``changes`` take out what is known. Raises NoFix where the condition cannot be simplified.
     """
 
-    source: Source
     top: ast.expr
     known: Callable[[ast.expr], bool | None]
     is_test: bool
-    edits: list[Edit] = field(default_factory=list)
+    changes: list[DropOperands] = field(default_factory=list)
     value: bool | None = None
 
     def __post_init__(self) -> None:
@@ -53,44 +49,19 @@ class Condition:
         if deciding in values:
             first = values.index(deciding)
             if first and not is_test:
-                raise NotDecided("the value of the condition is used, and not only its truth")
+                raise NoFix(_VALUE_USED)
             for operand in node.values[:first]:
                 if not _is_pure(operand):
-                    raise NotDecided(
-                        f"`{self.source.segment(operand)}` is evaluated before it, and may do something"
-                    )
+                    raise NoFix(f"`{ast.unparse(operand)}` is evaluated before it, and may do something")
             return deciding
         if None not in values:
             return not deciding
         if values[-1] is not None and not is_test:
-            raise NotDecided("the value of the condition is used, and not only its truth")
-        self._take_out(node, [value is not None for value in values])
+            raise NoFix(_VALUE_USED)
+        gone = [operand for operand, value in zip(node.values, values, strict=True) if value is not None]
+        if gone:
+            self.changes.append(DropOperands(node, tuple(gone)))
         return None
-
-    def _take_out(self, node: ast.BoolOp, known: list[bool]) -> None:
-        """Deletes the operands that are known, each with the operator that joins it to what stays."""
-        spans = self._operands(node)
-        first = known.index(False)
-        if first:
-            self.edits.append(Edit(spans[0][0], spans[first][0], ""))
-        for index in range(first + 1, len(spans)):
-            if known[index]:
-                self.edits.append(Edit(spans[index - 1][1], spans[index][1], ""))
-
-    def _operands(self, node: ast.BoolOp) -> list[tuple[int, int]]:
-        """Where each operand begins and ends, its parentheses included."""
-        whole = self.source.span(node)
-        word = b"or" if isinstance(node.op, ast.Or) else b"and"
-        starts, ends = [whole.start], []
-        for one, other in pairwise(node.values):
-            between = self.source.span(one).end, self.source.span(other).start
-            gap = self.source.text[slice(*between)]
-            if b"#" in gap or b"\\" in gap:
-                raise NotDecided("a comment or a line continuation stands between the conditions")
-            closed, _, opened = gap.partition(word)
-            ends.append(between[0] + len(closed.rstrip()))
-            starts.append(between[1] - len(opened.lstrip()))
-        return list(zip(starts, [*ends, whole.end], strict=True))
 
 
 def _is_pure(node: ast.AST) -> bool:

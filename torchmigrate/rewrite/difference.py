@@ -24,7 +24,8 @@ def edits(region: Region, module: cst.Module) -> Iterator[Edit]:
     for old, new in [*_anchors(region, after, spans_of(module)), end]:
         if before[old_end : old.start] != after[new_end : new.start]:
             gap = _trimmed(before, after, Span(old_end, old.start), Span(new_end, new.start))
-            yield _edit(region, gap[0], after[gap[1].start : gap[1].end].decode())
+            edit = _edit(region, gap[0], after[gap[1].start : gap[1].end].decode())
+            yield from _with_gap_of_its_own(region, edit)
         old_end, new_end = old.end, new.end
 
 
@@ -35,6 +36,19 @@ def _edit(region: Region, span: Span, text: str) -> Edit:
     if end > region.span.end:
         return Edit(start, region.span.end, text.removesuffix("\n"))
     return Edit(start, end, text)
+
+
+def _with_gap_of_its_own(region: Region, edit: Edit) -> Iterator[Edit]:
+    """Whole lines that are inserted, and the blank line behind them, so that several at one place can share that."""
+    lines = edit.text.splitlines(keepends=True)
+    blank = lines[-1] if len(lines) > 1 else ""
+    before = edit.start - len(blank)
+    is_insertion = edit.start == edit.end and region.span.start <= before
+    if blank and not blank.strip() and is_insertion and region.source.text.startswith(blank.encode(), before):
+        yield Edit(before, before, blank + edit.text.removesuffix(blank).removesuffix(blank))
+        yield Edit(edit.start, edit.start, blank)
+    else:
+        yield edit
 
 
 def _anchors(region: Region, after: bytes, spans: Mapping[cst.CSTNode, Span]) -> Iterator[tuple[Span, Span]]:

@@ -252,14 +252,23 @@ class Regions:
         block, low = stand.block, stand.index
         high = low
         start = _line_start(self.source, self.statements.start(block[low]))
-        while low and self.source.span(block[low - 1]).end > start:
+        while low and (
+            self.source.span(block[low - 1]).end > start or self._is_joined(block[low - 1], block[low])
+        ):
             low -= 1
             start = _line_start(self.source, self.statements.start(block[low]))
         end = self.source.whole_line(max(self.source.span(block[high]).end - 1, 0)).end
-        while high + 1 < len(block) and self.statements.start(block[high + 1]) < end:
+        while high + 1 < len(block) and (
+            self.statements.start(block[high + 1]) < end or self._is_joined(block[high], block[high + 1])
+        ):
             high += 1
             end = self.source.whole_line(max(self.source.span(block[high]).end - 1, 0)).end
         return Span(start, end)
+
+    def _is_joined(self, one: ast.stmt, other: ast.stmt) -> bool:
+        """Whether a semicolon stands between two statements, with line continuations beside it."""
+        between = self.source.text[self.source.span(one).end : self.statements.start(other)]
+        return between.lstrip(b" \t\f\\\r\n").startswith(b";")
 
     def on_own_lines(self, stand: Stand) -> Stand:
         """The statement, or the one around it that begins a line: ``if x: f()``, ``elif``."""

@@ -12,6 +12,7 @@ from . import changes as say
 from .difference import edits
 from .import_statements import placed
 from .layout import broken
+from .quoted import is_quoted, within
 from .region import Region, Regions
 from .statements import Stand
 from .tree import changed
@@ -34,11 +35,17 @@ class Rewriter:
                     found.append(change)
                 case say.AddImport():
                     found.append(placed(self._source, change))
+                case say.Replace(node=node) if self._is_quoted(node):
+                    found.append(within(self._source, change))
                 case _:
                     pending.append(change)
         for region, stand, inside in self._grouped(pending):
             found += self._changed(region, stand, inside)
         return tuple(sorted(set(found)))
+
+    def _is_quoted(self, node: ast.expr) -> bool:
+        statement = self._regions.statements.around(self._source.span(node)).statement
+        return is_quoted(self._source, statement, node)
 
     def _changed(self, region: Region, stand: Stand, changes: list[Change]) -> Iterator[Edit]:
         module = changed(region, changes, is_alone=self._is_alone(region, stand))
@@ -73,9 +80,12 @@ class Rewriter:
             case say.Remove() | say.Unwrap() | say.Decide() | say.DropImports():
                 stand = regions.on_own_lines(regions.statements.of(change.statement))
                 return regions.slot(stand), stand
-            case say.Insert() | say.ReplaceStatement() | say.Rebind() | say.ExtendImport():
+            case say.Insert() | say.ReplaceStatement() | say.Annotate() | say.Rebind() | say.ExtendImport():
                 stand = regions.on_own_lines(regions.statements.of(change.statement))
                 return regions.whole(stand), stand
+            case say.DropItems(statement=node):
+                stand = regions.statements.of(node)
+                return regions.header(stand), stand
             case say.Declare(owner=owner):
                 return regions.opening(owner), regions.statements.of(owner)
             case say.RemoveDecorator(definition=node) | say.DropArguments(call=ast.ClassDef() as node):

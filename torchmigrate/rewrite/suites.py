@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import takewhile
+from dataclasses import dataclass, field
+from itertools import dropwhile, takewhile
 
 import libcst as cst
 
@@ -35,6 +35,8 @@ class Suites:
     """What the nodes that were left became."""
     built: Callable[[ast.expr], cst.BaseExpression]
     """Gives the parts of templates."""
+    left: dict[cst.If, Lines] = field(default_factory=dict)
+    """The comments of each ``elif`` that went without an arm behind it."""
 
     def block(
         self, original: cst.Module | cst.IndentedBlock, updated: cst.Module | cst.IndentedBlock
@@ -86,12 +88,20 @@ class Suites:
                     assert isinstance(new, cst.If)
                     arm = decided_arm(new, value, is_elif=False)
                     if isinstance(arm, cst.If):
-                        return [arm], []
+                        return [arm], self._of_arms(old)
                     chosen = (
                         new.body if value else new.orelse.body if isinstance(new.orelse, cst.Else) else None
                     )
                     return self._unwrapped(new, chosen) if chosen is not None else ([], [])
-        return self._around(self.plans.get(old, ()), new), []
+        return self._around(self.plans.get(old, ()), new), self._of_arms(old)
+
+    def _of_arms(self, chain: cst.CSTNode | None) -> Lines:
+        """The comments that stood beside the ends of a chain of ``elif`` that went."""
+        found: Lines = []
+        while isinstance(chain, cst.If):
+            found += self.left.get(chain, [])
+            chain = chain.orelse
+        return found
 
     def _unwrapped(self, whole: Line, suite: cst.BaseSuite) -> tuple[list[Line], Lines]:
         done = self.done.get(suite, suite)
@@ -100,7 +110,8 @@ class Suites:
         if is_pass(lines):
             return [], footer
         header = on_lines(lost(whole, [*whole.leading_lines, *lines, *footer]))
-        leading = [*whole.leading_lines, *header, *lines[0].leading_lines]
+        own = [*dropwhile(lambda line: line.comment is None, lines[0].leading_lines)]
+        leading = [*whole.leading_lines, *header, *own]
         lines[0] = lines[0].with_changes(leading_lines=leading)
         # A block that moves changes as a whole.
         return [line.deep_clone() for line in lines], footer
@@ -165,10 +176,15 @@ class Suites:
         return statements(new, self.built, self.region.indent)
 
     def arm(self, original: cst.If, updated: cst.If) -> cst.CSTNode | None:
-        """An ``elif``, decided or not."""
+        """An ``elif``, decided or not; its comments stay before the arm behind it, or behind the chain."""
         for change in self.plans.get(original, ()):
             if isinstance(change, say.Decide):
-                return decided_arm(updated, change.value, is_elif=True)
+                arm = decided_arm(updated, change.value, is_elif=True)
+                gone = on_lines(lost(updated, [arm] if arm else []))
+                if arm is None:
+                    self.left[original] = gone
+                    return None
+                return arm.with_changes(leading_lines=[*gone, *arm.leading_lines])
         return updated
 
 

@@ -23,7 +23,7 @@ Build = Callable[[ast.expr], cst.BaseExpression]
 
 def expression(template: Template, build: Build) -> cst.BaseExpression:
     """The template as an expression. Raises ValueError if it is none."""
-    tree = _expression(_spelled(template))
+    tree = _expression(spelled(template))
     if isinstance(tree, cst.Name) and (inner := _marked(tree, template, build)) is not None:
         return inner
     filled = tree.deep_clone().visit(_Filling(template, build))
@@ -33,7 +33,7 @@ def expression(template: Template, build: Build) -> cst.BaseExpression:
 
 def statements(template: Template, build: Build, indent: str) -> list[Line]:
     """The template as statements, indented by ``indent`` where they have blocks. Raises ValueError if they are none."""
-    module = _module(_spelled(template), indent).deep_clone().visit(_Filling(template, build))
+    module = _module(spelled(template), indent).deep_clone().visit(_Filling(template, build))
     assert isinstance(module, cst.Module)
     found = [statement for statement in module.body if isinstance(statement, Line)]
     if module.header and found:
@@ -43,7 +43,7 @@ def statements(template: Template, build: Build, indent: str) -> list[Line]:
     return found
 
 
-def _spelled(template: Template) -> str:
+def spelled(template: Template) -> str:
     """The template with a name for each part, and one for each element of a sequence."""
 
     def name(match: re.Match[str]) -> str:

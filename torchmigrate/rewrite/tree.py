@@ -16,6 +16,7 @@ from torchmigrate.model.findings import Change
 
 from . import changes as say
 from .arguments import added, dropped, named
+from .clauses import annotated, without_items
 from .definitions import declared, undecorated
 from .import_statements import extended, without_names
 from .literals import with_suffix
@@ -142,6 +143,10 @@ class _Surgery(cst.CSTTransformer):
                 assert isinstance(original, cst.BooleanOperation)
                 found = {self.region.expression(operand) for operand in gone}
                 return without_operands(original, node, found)
+            case say.DropItems(statement=around, items=gone), cst.With():
+                return without_items(node, [around.items.index(item) for item in gone])
+            case say.Annotate(new=new), cst.Assign():
+                return annotated(node, expression(new, self._built))
             case say.RemoveDecorator(decorator=decorator), cst.FunctionDef() | cst.ClassDef():
                 assert isinstance(original, (cst.FunctionDef, cst.ClassDef))
                 return undecorated(node, original, self.region.expression(decorator))
@@ -169,6 +174,8 @@ class _Surgery(cst.CSTTransformer):
             inner = cst.parse_expression(f"({code})")
             return inner if "\n" in code else inner.with_changes(lpar=inner.lpar[1:], rpar=inner.rpar[:-1])
         found = self.region.expression(node)
+        if found in self.path and found not in self.done:
+            found.visit(self)  # it lies behind what takes it
         done = self.done.get(found, found)
         assert isinstance(done, cst.BaseExpression)
         return done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind
+from torchmigrate.api import Kind, NoFix
 
 from .authoring import AUTHORING, BASES
 
@@ -27,6 +27,12 @@ def needed_by(ctx: Context, *others: Mention) -> str | None:
     if waiting is None and ctx.options.keep_torchscript_support:
         return "your users may script this code; if they do not, set `keep-torchscript-support = false`"
     return waiting
+
+
+def let_go(ctx: Context, *others: Mention) -> None:
+    """Raises NoFix, with the sentence of `needed_by`, if a marker cannot go."""
+    if reason := needed_by(ctx, *others):
+        raise NoFix(reason)
 
 
 def waits_for(ctx: Context, *others: Mention) -> str | None:

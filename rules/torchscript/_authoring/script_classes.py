@@ -10,9 +10,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, Kind, Safety
-from torchmigrate.model.findings import Edit
-from torchmigrate.rewrite import decorators
+from torchmigrate.api import Fix, Kind, NoFix, Safety
+from torchmigrate.model.findings import Change
 
 from .authoring import BASES, METHODS
 
@@ -35,46 +34,35 @@ _SCRIPT_ONLY = frozenset(
 )
 
 
-def fix_of(use: Use, ctx: Context) -> Fix | str:
-    """The fix of all such classes of the file, or why there is none."""
-    edits: list[Edit] = []
+def fix_of(use: Use, ctx: Context) -> Fix:
+    """The fix of all such classes of the file. Raises NoFix if one of them has to stay."""
+    changes: list[Change] = []
     for other in ctx.uses.found:
-        if other.symbol in METHODS:
-            result = _undecorated(other, ctx)
+        if other.symbol in METHODS and other.kind is not Kind.IMPORT:
+            changes.append(_undecorated(other, ctx))
         elif other.symbol in BASES and other.kind is Kind.BASE:
-            result = _rebased(other, ctx)
-        else:
-            continue
-        if isinstance(result, str):
-            return result
-        edits += [edit for edit in result if edit not in edits]
-    return Fix(tuple(edits), Safety.UNSAFE, "Derive from `torch.nn.Module`, with plain methods")
+            changes.append(_rebased(other, ctx))
+    return Fix(tuple(changes), Safety.UNSAFE, "Derive from `torch.nn.Module`, with plain methods")
 
 
-def _undecorated(use: Use, ctx: Context) -> list[Edit] | str:
-    if use.kind is Kind.IMPORT:
-        return []
-    if use.kind is not Kind.DECORATOR or use.decorated is None or not isinstance(use.node, ast.expr):
-        return "the file also uses `script_method` in another way than as a decorator"
-    edit = decorators.removed(ctx.source, use.decorated, use.node)
-    return [edit] if edit is not None else "a `script_method` shares its line with other code"
+def _undecorated(use: Use, ctx: Context) -> Change:
+    if use.kind is not Kind.DECORATOR:
+        raise NoFix("the file also uses `script_method` in another way than as a decorator")
+    return ctx.undecorated(use)
 
 
-def _rebased(use: Use, ctx: Context) -> list[Edit] | str:
+def _rebased(use: Use, ctx: Context) -> Change:
     definition = use.place.statement
     if not isinstance(definition, ast.ClassDef) or not use.certain:
-        return "the name may stand for something else here"
+        raise NoFix("the name may stand for something else here")
     if attribute := next(_script_only(definition, ctx), None):
-        return f"`.{attribute}` exists only on a TorchScript module"
+        raise NoFix(f"`.{attribute}` exists only on a TorchScript module")
     if any(
         ctx.is_named(base, use, "torch.nn.Module", "torch.nn.modules.module.Module")
         for base in definition.bases
     ):
-        return "the class derives from `torch.nn.Module` as well"
-    spelling = ctx.imports.spell("torch.nn.Module", use)
-    if spelling is None:
-        return "`torch.nn.Module` cannot be named here without clobbering a name"
-    return [ctx.replace(use.node, spelling.text), *spelling.edits]
+        raise NoFix("the class derives from `torch.nn.Module` as well")
+    return ctx.renamed(use, "torch.nn.Module")
 
 
 def _script_only(definition: ast.ClassDef, ctx: Context) -> Iterator[str]:

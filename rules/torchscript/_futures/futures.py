@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, Kind, Safety
-from torchmigrate.model.findings import Edit
-from torchmigrate.rewrite import calls
+from torchmigrate.api import Fix, Kind, NoFix, Safety
+from torchmigrate.model.findings import Change
+from torchmigrate.rewrite.calls import arguments
+from torchmigrate.rewrite.changes import DropArguments, replace
 from torchmigrate.semantics.dataflow import Escape
 from torchmigrate.semantics.resolve import leaf
 
@@ -27,20 +29,20 @@ _FUTURES = ("torch.jit.Future", "torch._C.Future", "torch._jit_internal.Future")
 _Loops = (ast.For, ast.comprehension)
 
 
-def fix_of(use: Use, ctx: Context) -> Fix | str:
-    """The fix of all futures in the scope of ``use``, or why there is none."""
+def fix_of(use: Use, ctx: Context) -> Fix:
+    """The fix of all futures in the scope of ``use``. Raises NoFix."""
     try:
-        edits = Futures(use.place.scope, ctx).edits()
+        changes = Futures(use.place.scope, ctx).changes()
     except Escape as reason:
-        return f"a future {reason}"
-    if not edits:
-        return (
+        raise NoFix(f"a future {reason}") from None
+    if not changes:
+        raise NoFix(
             "what it waits for is not made in this scope" if use.symbol in WAITS else "nothing is called here"
         )
     if waiting := waits_for(ctx):
-        return f"TorchScript runs what is forked at the same time; {waiting}"
+        raise NoFix(f"TorchScript runs what is forked at the same time; {waiting}")
     safety = Safety.UNSAFE if ctx.options.keep_torchscript_support else Safety.SAFE
-    return Fix(tuple(edits), safety, "Call the function, and use its result")
+    return Fix(tuple(changes), safety, "Call the function, and use its result")
 
 
 class Futures:
@@ -54,21 +56,20 @@ class Futures:
         self.waited: list[ast.Call] = []
         self.lists: set[str] = set()
 
-    def edits(self) -> list[Edit]:
+    def changes(self) -> list[Change]:
         """Every fork called, every wait taken off. Raises Escape if one future is used in another way."""
         forks = [use for use in self.uses if use.symbol in FORKS]
         waits = [use for use in self.uses if use.symbol in WAITS]
         if any(use.kind is not Kind.CALL or not use.certain for use in (*forks, *waits)):
             raise Escape("may come from a `fork` that is not called by its name here")
-        edits = [edit for use in forks if use.call is not None for edit in self._called(use.call)]
+        made = [change for use in forks if use.call is not None for change in _called(use.call)]
         for use in forks:
             assert use.call is not None
             self._follow(use.call)
         if any(use.call not in self.waited for use in waits):
             raise Escape("comes from elsewhere, and is waited for here")
-        for call in self.waited:
-            edits += self._taken_off(call)
-        return edits + self._annotations()
+        made += [self._taken_off(call) for call in self.waited]
+        return [*made, *self._annotations()]
 
     def _follow(self, value: ast.expr) -> None:
         for place in self.flow.places(value, self.scope):
@@ -140,35 +141,14 @@ class Futures:
             if isinstance(node, ast.Name) and node.id == loop.target.id and isinstance(node.ctx, ast.Load):
                 self._sort(node)
 
-    def _called(self, call: ast.Call) -> list[Edit]:
-        """``fork(f, x)`` → ``f(x)``."""
-        source = self.ctx.source
-        given = calls.arguments(call)
-        if not call.args or isinstance(call.args[0], ast.Starred) or given[0] is not call.args[0]:
-            raise Escape("is made of a function that is not written out")
-        span = calls.span_of(source, call, given[0])
-        rest = calls.span_of(source, call, given[1]).start if len(given) > 1 else source.span(call).end - 1
-        plain = isinstance(given[0], (ast.Name, ast.Attribute)) and calls.stands_alone(source.segment(span))
-        before, after = ("", "(") if plain else ("(", ")(")
-        edits = [Edit(source.span(call).start, span.start, before), Edit(span.end, rest, after)]
-        if any(b"#" in source.text[edit.start : edit.end] for edit in edits):
-            raise Escape("is made where a comment would be lost")
-        return edits
-
-    def _taken_off(self, call: ast.Call) -> list[Edit]:
+    def _taken_off(self, call: ast.Call) -> Change:
         """``wait(future)`` → ``future``."""
-        source = self.ctx.source
         if isinstance(call.func, ast.Attribute) and not self._is_wait(call):
-            edits = self.ctx.reduced(call, call.func.value)
-        else:
-            edits = self.ctx.reduced(call, call.args[0], calls.opening(source, call))
-        if any(b"#" in source.text[edit.start : edit.end] for edit in edits):
-            raise Escape("is waited for where a comment would be lost")
-        return [edit for edit in edits if edit.start < edit.end or edit.text]
+            return replace(call, "{future}", future=call.func.value)
+        return replace(call, "{future}", future=call.args[0])
 
-    def _annotations(self) -> list[Edit]:
+    def _annotations(self) -> Iterator[Change]:
         """``Future[T]`` → ``T``, where a variable of this scope has that type."""
-        edits = []
         for use in self.uses:
             if use.symbol not in _FUTURES:
                 continue
@@ -177,5 +157,12 @@ class Futures:
                 raise Escape("is named by its type in another way than in an annotation")
             if not isinstance(use.place.statement, ast.AnnAssign):
                 raise Escape("leaves its scope: a function has it for its type")
-            edits += self.ctx.reduced(parent, parent.slice)
-        return edits
+            yield replace(parent, "{type}", type=parent.slice)
+
+
+def _called(call: ast.Call) -> list[Change]:
+    """``fork(f, x)`` → ``f(x)``."""
+    if not call.args or isinstance(call.args[0], ast.Starred) or arguments(call)[0] is not call.args[0]:
+        raise Escape("is made of a function that is not written out")
+    function = call.args[0]
+    return [replace(call.func, "{function}", function=function), DropArguments(call, (function,))]
