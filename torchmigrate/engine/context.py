@@ -14,8 +14,9 @@ from torchmigrate.model.rule import Rule
 from torchmigrate.model.versions import render, severity
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.rewrite.calls import outer, stands_alone
-from torchmigrate.rewrite.changes import Rebind, Replace, Symbol, replace
+from torchmigrate.rewrite.changes import Rebind, Replace, Symbol, Template, replace
 from torchmigrate.rewrite.naming import Naming
+from torchmigrate.rewrite.parts import shown
 from torchmigrate.text.directives import without_directives
 
 if TYPE_CHECKING:
@@ -92,6 +93,10 @@ class Context:
         resolved = self.resolve(node, use)
         return resolved is not None and resolved.certain and resolved.names[0] in names
 
+    def shown(self, new: Template) -> str:
+        """A template with the source of its parts, for a title or a message."""
+        return shown(new, self.text)
+
     def text(self, node: ast.AST | Span) -> str:
         """The source text of a node."""
         return self.source.segment(node)
@@ -141,13 +146,14 @@ class Context:
     ) -> Finding:
         """A finding of the current rule at a use (or at ``span``).
 
-        ``message`` defaults to the rule's; in both, ``{symbol}`` becomes the qualified name.
+        ``message`` defaults to the rule's; in both, ``{symbol}`` becomes the qualified name, and ``{since}``,
+        ``{deprecated}`` and ``{breaks}`` become the rule's versions.
         """
         span = span or self.source.span(use.node)
         made = self._fix(use, fix) if fix is not None else None
         return Finding(
             code=self.rule.code,
-            message=(message or self.rule.message).replace("{symbol}", use.name),
+            message=self._filled(message or self.rule.message, use),
             severity=severity or self.severity,
             path=self.source.path,
             span=span,
@@ -157,6 +163,13 @@ class Context:
             hint=hint,
             source_lines=self.source.lines(span),
         )
+
+    def _filled(self, message: str, use: Use) -> str:
+        message = message.replace("{symbol}", use.name)
+        for name in ("since", "deprecated", "breaks"):
+            version = getattr(self.rule, name)
+            message = message if version is None else message.replace(f"{{{name}}}", render(version))
+        return message
 
     @property
     def severity(self) -> Severity:
