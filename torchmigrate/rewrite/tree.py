@@ -20,7 +20,7 @@ from .definitions import declared, undecorated
 from .import_statements import extended, without_names
 from .literals import with_suffix, with_text
 from .operands import without_operands
-from .parentheses import fitted, parenthesized, role_of
+from .parentheses import fitted, parenthesized, role_of, unneeded
 from .region import Region, first_after_docstring
 from .suites import Suites
 from .templates import expression, statements
@@ -174,7 +174,7 @@ class _Surgery(cst.CSTTransformer):
         found = self.region.expression(node)
         done = self.done.get(found, found)
         assert isinstance(done, cst.BaseExpression)
-        return done
+        return unneeded(done, role_of(self.region.parents[found], found))
 
     def _replaced(self, change: say.Replace, original: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
         assert isinstance(original, cst.BaseExpression)
