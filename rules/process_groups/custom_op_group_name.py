@@ -39,10 +39,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.project.project import module_path
 
-from ._conversion.conversion import Conversion, Withheld
+from ._conversion.conversion import Conversion
+from ._conversion.reading import Reading
 from ._names.collectives import GROUP_SIZE, RESOLVE, TAKERS
 from ._operators.functions import parameters
 from ._operators.operators import Operator, is_part_of_one, operators_of
@@ -64,31 +65,26 @@ rule = Rule(
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if not is_part_of_one(use, ctx):
         return
-    conversion = Conversion(ctx, "")
+    reading = Reading(ctx)
     for operator in operators_of(ctx).values():
         for index, name in enumerate(operator.parameters):
-            if conversion.evidence(operator, index) is use.call:
+            if reading.evidence(operator, index) is use.call:
                 message = f"`{operator.name}` takes a process group's name as `{name}`, and can take the group itself"
                 place = parameters(operator.body)[index] if operator.body is not None else operator.schema
                 span = ctx.source.span(place or operator.call)
                 yield ctx.finding(use, message, fix=partial(_fix, use, ctx, operator, index), span=span)
 
 
-def _fix(use: Use, ctx: Context, operator: Operator, index: int) -> Fix | str:
+def _fix(use: Use, ctx: Context, operator: Operator, index: int) -> Fix:
     definition = replace(use, node=operator.call.func, place=operator.place)
-    spelling = ctx.imports.spell("torch.distributed.ProcessGroup", definition)
-    if spelling is None:
-        return "`ProcessGroup` cannot be named here without clobbering a name"
-    bindings = ctx.uses.scopes.module.bindings.get(spelling.text.partition(".")[0], ())
+    group = ctx.symbol("torch.distributed.ProcessGroup", definition)
+    bindings = ctx.uses.scopes.module.bindings.get(group.text.partition(".")[0], ())
     if any(binding.typing_only for binding in bindings):
-        return (
-            f"`{spelling.text}` is imported for type checkers only, and the operator's schema is made of it"
+        raise NoFix(
+            f"`{group.text}` is imported for type checkers only, and the operator's schema is made of it"
         )
-    conversion = Conversion(ctx, spelling.text)
-    try:
-        edits = conversion.run(operator, index)
-    except Withheld as reason:
-        return str(reason)
+    conversion = Conversion(ctx, group)
+    changes = conversion.run(operator, index)
     converted = dict.fromkeys(found for found, _ in conversion.converted)
     callers: dict[str, int] = {}
     for found in converted:
@@ -96,9 +92,9 @@ def _fix(use: Use, ctx: Context, operator: Operator, index: int) -> Fix | str:
             callers.setdefault(path, line)
     if callers:
         places = ", ".join(f"{os.path.relpath(path)}:{line}" for path, line in callers.items())
-        return f"the operator is also named in {places}, which would have to change along with it"
+        raise NoFix(f"the operator is also named in {places}, which would have to change along with it")
     names = " and ".join(f"`{found.name}`" for found in converted)
-    return Fix((*edits, *spelling.edits), Safety.UNSAFE, f"Hand {names} the process group itself")
+    return Fix(changes, Safety.UNSAFE, f"Hand {names} the process group itself")
 
 
 def _elsewhere(operator: Operator, ctx: Context) -> Iterator[tuple[str, int]]:

@@ -24,9 +24,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.model.versions import severity
 from torchmigrate.rewrite.calls import argument
+from torchmigrate.rewrite.changes import Replace, template
 from torchmigrate.semantics.resolve import leaf
 
 from ._names.collectives import C10D
@@ -78,10 +79,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             yield ctx.finding(use, _RECIPES[use.symbol.rpartition(".")[2]])
 
 
-def _fix(use: Use, ctx: Context, name: GroupName) -> Fix | str:
+def _fix(use: Use, ctx: Context, name: GroupName) -> Fix:
     assert use.call is not None
-    size = ctx.imports.spell("torch.distributed.get_world_size", use)
-    if name.doubt is not None or size is None:
-        return name.doubt or "`get_world_size` cannot be named here without clobbering a name"
-    text = f"{size.text}({name.text(ctx, use.call)})"
-    return Fix((ctx.replace(use.call, text), *size.edits), Safety.SAFE, f"Replace with `{text}`")
+    if name.doubt is not None:
+        raise NoFix(name.doubt)
+    size = ctx.symbol("torch.distributed.get_world_size", use)
+    asked = template("{size}({group})", size=size, group=name.written)
+    return Fix((Replace(use.call, asked),), Safety.SAFE, f"Replace with `{ctx.shown(asked)}`")

@@ -23,8 +23,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.calls import argument
+from torchmigrate.rewrite.changes import Replace
 
 from ._names.collectives import RESOLVE
 from ._names.group_names import GroupName, handed_over
@@ -56,9 +57,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(use, message, fix=lambda: _fix(use, ctx, name, given), span=ctx.source.span(use.call))
 
 
-def _fix(use: Use, ctx: Context, name: GroupName, given: ast.expr | None) -> Fix | str:
+def _fix(use: Use, ctx: Context, name: GroupName, given: ast.expr | None) -> Fix:
     assert use.call is not None
     if given is not None and given is not name.node and not is_stable(name, given, ctx):
-        return f"`{ctx.text(name.group)}` may be another group by the time that its name is looked up"
-    text = name.text(ctx, ctx.uses.flow.parents[use.call], use.call)
-    return Fix((ctx.replace(use.call, text),), Safety.SAFE, f"Replace with `{text}`")
+        raise NoFix(f"`{ctx.text(name.group)}` may be another group by the time that its name is looked up")
+    return Fix((Replace(use.call, name.written),), Safety.SAFE, f"Replace with `{ctx.shown(name.written)}`")

@@ -26,7 +26,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.model.versions import Version, render
 
 from ._groups.groups import c10d
@@ -51,7 +51,8 @@ _UNTOUCHED = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)
 rule = Rule(
     code="TC409",
     symbols=c10d(*_RENAMED, *_REMAINING),
-    message="`{symbol}` is deprecated since torch 2.4 and has no public successor: call the collective on each tensor",
+    message="`{symbol}` is deprecated since torch {deprecated} and has no public successor: call the collective on each "
+    "tensor",
     since=(2, 0),
     deprecated=(2, 4),
     safety=Safety.SAFE,
@@ -66,11 +67,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if new is None:
         yield ctx.finding(use)
         return
-    version = _NEWER.get(old, (2, 4))
-    if version <= ctx.options.target and not _is_fallback(use, new, ctx):
-        message = (
-            f"`{{symbol}}` is deprecated since torch {render(version)}; its name is `torch.distributed.{new}`"
-        )
+    newer = _NEWER.get(old)
+    if (newer or (0, 0)) <= ctx.options.target and not _is_fallback(use, new, ctx):
+        since = "{deprecated}" if newer is None else render(newer)
+        message = f"`{{symbol}}` is deprecated since torch {since}; its name is `torch.distributed.{new}`"
         yield ctx.finding(use, message, fix=lambda: _fix(use, old, new, ctx))
 
 
@@ -81,16 +81,13 @@ def _is_fallback(use: Use, new: str, ctx: Context) -> bool:
     return not use.certain or any(new in ctx.text(choice) for choice in choices)
 
 
-def _fix(use: Use, old: str, new: str, ctx: Context) -> Fix | str:
+def _fix(use: Use, old: str, new: str, ctx: Context) -> Fix:
     needed = _NEWER.get(old)
     if needed is not None and ctx.options.minimum < needed:
-        return f"`{new}` needs torch {render(needed)}"
+        raise NoFix(f"`{new}` needs torch {render(needed)}")
     if ctx.project.uses(use.symbol, kinds=_UNTOUCHED):
-        return "the project looks for the old name, or replaces it"
+        raise NoFix("the project looks for the old name, or replaces it")
     parent = use.parents[-1]
     if old == "reduce_op" and not (isinstance(parent, ast.Attribute) and parent.attr in _OPERATIONS):
-        return "`reduce_op` is of another class than `ReduceOp`; only its operations are the same"
-    spelling = ctx.imports.spell(f"torch.distributed.{new}", use)
-    if spelling is None:
-        return f"`{new}` cannot be named here without clobbering a name"
-    return Fix((ctx.replace(use.node, spelling.text), *spelling.edits), Safety.SAFE, f"Use `{new}`")
+        raise NoFix("`reduce_op` is of another class than `ReduceOp`; only its operations are the same")
+    return Fix((ctx.renamed(use, f"torch.distributed.{new}"),), Safety.SAFE, f"Use `{new}`")

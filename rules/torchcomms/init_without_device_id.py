@@ -32,16 +32,17 @@ https://github.com/pytorch/pytorch/issues/153960; torch 2.2.2 to 2.15.0 wheels: 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
-from torchmigrate.model.findings import Edit
-from torchmigrate.semantics.resolve import leaf, string
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.rewrite.changes import AddArgument
+from torchmigrate.semantics.resolve import string
 
 from ._groups import groups
+from ._groups.devices import device_of
 from ._groups.groups import GLOO_GROUP, INIT, NEW_GROUP, UNDEFINED, argument, backends, is_nccl
+from ._groups.options import hidden_options
 from ._groups.splits import is_split, reached_by_some
 from ._simulator.requests import POSTING, Requests
 
@@ -76,7 +77,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call = use.call
     if call is None or ctx.options.target < (2, 15) or _has_device(use, call) or _is_retry(use):
         return
-    options = _options(use, call)
+    options = hidden_options(use, call)
     if options is None:
         return
     given = argument(call, 0, "backend") or options.get("backend")
@@ -106,133 +107,37 @@ def _is_retry(use: Use) -> bool:
     return any(keyword.arg == "device_id" for keyword in calls)
 
 
-def _options(use: Use, call: ast.Call) -> dict[str, ast.expr] | None:
-    """What ``**options`` holds, where it is a dictionary of this function without a device; None if unknown."""
-    hidden = [given.value for given in call.keywords if given.arg is None]
-    if not hidden:
-        return {}
-    if len(hidden) > 1 or not isinstance(hidden[0], ast.Name):
-        return None
-    owner = use.place.scope.find(hidden[0].id)
-    bindings = owner.bindings[hidden[0].id] if owner else []
-    value = bindings[0].value if len(bindings) == 1 else None
-    if owner is None or value is None or "device_id" in _words(owner.node):
-        return None
-    if isinstance(value, ast.Dict) and all(key is not None and string(key) for key in value.keys):
-        return {string(k) or "": v for k, v in zip(value.keys, value.values, strict=True) if k is not None}
-    if isinstance(value, ast.Call) and leaf(value.func) == "dict" and not value.args:
-        return {given.arg or "": given.value for given in value.keywords}
-    return None
-
-
-def _words(node: ast.AST) -> set[str]:
-    """The strings, and names of keyword arguments, of a function."""
-    found = set()
-    for part in ast.walk(node):
-        found.add((part.arg or "") if isinstance(part, ast.keyword) else string(part) or "")
-    return found
-
-
-def _fix(use: Use, call: ast.Call, found: frozenset[str] | None, ctx: Context) -> Fix | str:
+def _fix(use: Use, call: ast.Call, found: frozenset[str] | None, ctx: Context) -> Fix:
     if found is None or not all(map(is_nccl, found)):
-        return "the backend may be another one, which takes no device"
+        raise NoFix("the backend may be another one, which takes no device")
     if UNDEFINED in found:
-        return "with a device and no backend, the group has none for the CPU; name the backends"
+        raise NoFix("with a device and no backend, the group has none for the CPU; name the backends")
     if any(given.arg in (None, "device_id") for given in call.keywords) or _starred(call):
-        return "the arguments are not all written here"
+        raise NoFix("the arguments are not all written here")
     if ctx.options.minimum < (2, 8):
-        return (
+        raise NoFix(
             "torch 2.6 and 2.7.0 may hang with `device_id`; the fix needs a project that requires torch 2.8"
         )
     if ctx.project.uses(CONDITIONAL_GROUP):
-        return "the project makes a group on some ranks only, and with a bound device every rank must make it (TC402)"
+        raise NoFix(
+            "the project makes a group on some ranks only, and with a bound device every rank must make it (TC402)"
+        )
     if ctx.options.minimum < (2, 15) and ctx.project.uses(SINGLE_OPERATIONS):
-        return (
+        raise NoFix(
             "before torch 2.15, `device_id` puts the project's single sends and receives on one communicator, "
             "where they wait for each other (TC404, TC405); batch them first"
         )
     if ctx.options.minimum < (2, 15) and ctx.project.uses(GLOO_GROUP):
-        return "before torch 2.15, a new gloo group cannot be made beside a bound device"
-    device = _device(use, ctx)
+        raise NoFix("before torch 2.15, a new gloo group cannot be made beside a bound device")
+    device = device_of(use, ctx)
     if device is None:
-        return (
+        raise NoFix(
             "this function sets no device that could be given; where LOCAL_RANK is set, "
             '`device_id=torch.device("cuda", dist.get_node_local_rank())` is what torch 2.15 does'
         )
-    edit = _insertion(call, f"device_id={device}", ctx)
-    return (
-        Fix((edit,), Safety.UNSAFE, f"Give `device_id={device}`") if edit else "the call cannot be extended"
-    )
+    title = f"Give `device_id={ctx.shown(device)}`"
+    return Fix((AddArgument(call, device, "device_id"),), Safety.UNSAFE, title)
 
 
 def _starred(call: ast.Call) -> bool:
     return any(isinstance(given, ast.Starred) for given in call.args)
-
-
-_SETTERS = ("torch.cuda.set_device", "torch.accelerator.set_device_index", "torch.accelerator.set_device_idx")
-_PURE = frozenset({"int", "device", "device_count", "get", "getenv", "environ"})
-
-
-def _device(use: Use, ctx: Context) -> str | None:
-    """The device that the same function sets, as an argument of the call (an index is one since torch 2.8)."""
-    body = use.place.scope.node
-    for node in ast.walk(body):
-        if isinstance(node, ast.Call) and node.args and ctx.is_named(node.func, use, *_SETTERS):
-            return _as_device(node.args[0], use, ctx)
-    return None
-
-
-def _as_device(node: ast.expr, use: Use, ctx: Context) -> str | None:
-    if not all(_is_known(part, use) for part in ast.walk(node)):
-        return None
-    spelled = ctx.imports.spell("torch.device", use)
-    if spelled is None or spelled.edits:
-        return None
-    text = ctx.text(node)
-    value: ast.expr | None = node
-    if isinstance(node, ast.Name):
-        owner = use.place.scope.find(node.id)
-        value = owner.bindings[node.id][0].value if owner else None
-    if isinstance(value, (ast.JoinedStr, ast.Constant)) and not isinstance(getattr(value, "value", ""), int):
-        return f"{spelled.text}({text})" if re.search(r":", ctx.text(value)) else None
-    if isinstance(value, ast.Call) and leaf(value.func) == "device":
-        indexed = len(value.args) == 2 or (value.args and ":" in ctx.text(value.args[0]))
-        return text if indexed else None
-    if isinstance(node, (ast.Name, ast.Attribute)) and not re.search(r"rank|gpu|index|idx", leaf(node) or ""):
-        return None
-    return f'{spelled.text}("cuda", {text})'
-
-
-def _is_known(part: ast.AST, use: Use) -> bool:
-    """Whether a part of an expression has the same value before and after the use."""
-    if isinstance(part, ast.Call):
-        return leaf(part.func) in _PURE
-    if isinstance(part, ast.Name):
-        owner = use.place.scope.find(part.id)
-        bindings = owner.bindings[part.id] if owner else []
-        return owner is None or (len(bindings) == 1 and _before(bindings[0].node, use))
-    if isinstance(part, ast.Attribute):
-        stores = (node for node in ast.walk(use.place.scope.node) if isinstance(node, ast.Attribute))
-        return not any(
-            node.attr == part.attr and isinstance(node.ctx, ast.Store) and not _before(node, use)
-            for node in stores
-        )
-    return not isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr))
-
-
-def _before(node: ast.AST, use: Use) -> bool:
-    return getattr(node, "lineno", 0) < use.node.lineno
-
-
-def _insertion(call: ast.Call, text: str, ctx: Context) -> Edit | None:
-    """The edit that adds a last argument, on a line of its own where the others have one."""
-    end = ctx.source.span(call).end - 1
-    given = [*call.args, *call.keywords]
-    if not given:
-        return Edit(end, end, text)
-    last = max(map(ctx.source.span, given))
-    if not re.fullmatch(rb"\s*,?\s*", ctx.source.text[last.end : end]):
-        return None
-    line = ctx.source.text.rfind(b"\n", 0, last.start) + 1
-    indent = ctx.source.text[line : last.start].decode()
-    return Edit(last.end, last.end, f", {text}" if indent.strip() else f",\n{indent}{text}")

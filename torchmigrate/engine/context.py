@@ -21,10 +21,12 @@ from torchmigrate.rewrite.changes import (
     RemoveDecorator,
     Replace,
     Symbol,
+    Template,
     Unwrap,
     replace,
 )
 from torchmigrate.rewrite.naming import Naming
+from torchmigrate.rewrite.parts import shown
 from torchmigrate.rewrite.removal import Removal
 from torchmigrate.text.directives import without_directives
 
@@ -126,6 +128,10 @@ class Context:
         """Whether an expression near ``use`` certainly is one of the qualified names."""
         resolved = self.resolve(node, use)
         return resolved is not None and resolved.certain and resolved.names[0] in names
+
+    def shown(self, new: Template) -> str:
+        """A template with the source of its parts, for a title or a message."""
+        return shown(new, self.text)
 
     def text(self, node: ast.AST | Span) -> str:
         """The source text of a node."""

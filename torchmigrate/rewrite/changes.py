@@ -5,8 +5,8 @@ the smallest statement around, which keeps comments, parentheses, commas and lin
 nothing: no text is looked at before the text of a fix is wanted.
 
 A **template** is Python code with names in braces: ``"{module}.is_capturing()"``. Each name stands for a *part*: a node of
-the file, which moves there as it is written; a `Symbol`, which is imported where it has to be; or a sequence of nodes,
-which are listed with commas. Text without braces is code. A literal brace is doubled.
+the file, which moves there as it is written; a `Symbol`, which is imported where it has to be; another template; or a
+sequence of nodes and templates, which are listed with commas. Text without braces is code. A literal brace is doubled.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from torchmigrate.model.findings import Change
 
@@ -26,7 +27,7 @@ class Symbol:
     changes: tuple[Change, ...] = ()
 
 
-Part = ast.expr | Symbol | Sequence[ast.expr]
+Part: TypeAlias = "ast.expr | Symbol | Template | Sequence[ast.expr | Template]"
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Argument = ast.expr | ast.keyword
 
@@ -166,6 +167,18 @@ class ReplaceStatement(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Merge(Change):
+    """Puts statements in the place of several of one block, where the last of them stands.
+
+    What was said about each goes with it: a part that is a template with nodes of the statement is an element of a
+    list, on a line of its own.
+    """
+
+    statements: tuple[ast.stmt, ...]
+    new: Template
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Declare(Change):
     """Adds a statement to the beginning of a class, behind its docstring."""
 
@@ -179,6 +192,15 @@ class RenameFile(Change):
 
     literal: ast.Constant | ast.JoinedStr
     suffix: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reword(Change):
+    """Puts another text in the place of one that a string literal holds once."""
+
+    literal: ast.Constant
+    old: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -222,4 +244,13 @@ def symbols(change: Change) -> Iterator[Symbol]:
     """The symbols that a change names."""
     new = getattr(change, "new", None) or getattr(change, "value", None)
     if isinstance(new, Template):
-        yield from (part for part in new.parts.values() if isinstance(part, Symbol))
+        yield from _symbols(new)
+
+
+def _symbols(template: Template) -> Iterator[Symbol]:
+    for part in template.parts.values():
+        for one in [part] if isinstance(part, (ast.expr, Symbol, Template)) else part:
+            if isinstance(one, Symbol):
+                yield one
+            elif isinstance(one, Template):
+                yield from _symbols(one)

@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchmigrate.model.findings import Span
 
+from .comments import Line
 from .region import Region, parents_of, spans_of
 
 _LEAST, _MOST = 88, 120
@@ -39,8 +40,8 @@ def _too_long(region: Region, module: cst.Module, limit: int) -> tuple[cst.Call,
         return None
     text = code.encode()
     statement = 0
-    for node, span in sorted(spans_of(module).items(), key=lambda item: (item[1].start, -item[1].end)):
-        if isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+    for node, span in sorted(spans_of(module).items(), key=_outside_in):
+        if isinstance(node, Line):
             statement = span.start
         if not isinstance(node, cst.Call) or node in region.spans or not node.args:
             continue
@@ -48,6 +49,12 @@ def _too_long(region: Region, module: cst.Module, limit: int) -> tuple[cst.Call,
         if len(line) > limit and _may_break(text, node, span):
             return node, _indent(line).removeprefix(_indent(_line(text, statement)))
     return None
+
+
+def _outside_in(item: tuple[cst.CSTNode, Span]) -> tuple[int, int, bool]:
+    """Orders nodes as they are walked: a statement before the call that it consists of."""
+    node, span = item
+    return span.start, -span.end, not isinstance(node, Line)
 
 
 def _may_break(text: bytes, call: cst.Call, span: Span) -> bool:

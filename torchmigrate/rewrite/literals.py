@@ -11,6 +11,19 @@ from torchmigrate.model.findings import NoFix
 _SUFFIX = re.compile(r"\.\w+\Z")
 
 
+def with_text(node: cst.BaseString, old: str, text: str) -> cst.BaseString:
+    """The literal with ``text`` in the place of ``old``, which it holds once, as it is written. Raises NoFix."""
+    if isinstance(node, cst.SimpleString) and node.value.count(old) == 1:
+        return node.with_changes(value=node.value.replace(old, text))
+    if isinstance(node, cst.ConcatenatedString):
+        left = isinstance(node.left, cst.SimpleString) and old in node.left.value
+        part = (
+            {"left": with_text(node.left, old, text)} if left else {"right": with_text(node.right, old, text)}
+        )
+        return node.with_changes(**part)
+    raise NoFix(f"the literal does not say `{old}` once")
+
+
 def with_suffix(node: cst.BaseString, suffix: str) -> cst.BaseString:
     """The literal, which ends with the name of a file, with another suffix of that file. Raises NoFix."""
     if isinstance(node, cst.SimpleString):

@@ -69,6 +69,14 @@ def fitted(node: Expression, role: Role) -> Expression:
     return parenthesized(node)
 
 
+def unneeded(node: Expression, role: Role) -> Expression:
+    """The expression without the parentheses that it had for this role alone; those of tuples, and around several lines, stay."""
+    if len(node.lpar) != 1 or isinstance(node, cst.Tuple) or "\n" in cst.Module([]).code_for_node(node):
+        return node
+    bare: Expression = node.with_changes(lpar=[], rpar=[])
+    return bare if role > _strength(bare) else node
+
+
 def parenthesized(node: Expression) -> Expression:
     """The expression in one more pair of parentheses."""
     changed: Expression = node.with_changes(

@@ -8,7 +8,7 @@ from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.text.source import Source
 
 from .changes import Replace
-from .templates import spelled
+from .parts import marked
 
 
 def is_quoted(source: Source, statement: ast.stmt, node: ast.expr) -> bool:
@@ -24,4 +24,4 @@ def within(source: Source, change: Replace) -> Edit:
     if any(isinstance(part, (ast.expr, list, tuple)) for part in change.new.parts.values()):
         raise NoFix("it is written in a string")
     span = source.span(change.node)
-    return Edit(span.start, span.end, spelled(change.new))
+    return Edit(span.start, span.end, marked(change.new))

@@ -7,7 +7,7 @@ its header where the body stays as it is.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -217,6 +217,13 @@ class Regions:
         """The lines of all statements of a block."""
         first, last = (self.lines(Stand(stand.block[i], stand.block, stand.parent)) for i in (0, -1))
         return self._block_lines(Span(first.start, last.end))
+
+    def several(self, stands: Sequence[Stand]) -> tuple[Region, Stand]:
+        """The lines from the first to the last of several statements of one block, and one of these."""
+        first, *_, last = (self.on_own_lines(stand) for stand in (stands[0], stands[-1]))
+        if first.block is not last.block:
+            raise NoFix(f"the statement in line {stands[-1].statement.lineno} shares its line with others")
+        return self._block_lines(Span(self.lines(first).start, self.slot(last).span.end)), last
 
     def _following(self, offset: int) -> Iterator[Span]:
         """The lines from an offset on; in a notebook those of its cell."""

@@ -86,6 +86,8 @@ class Rewriter:
             case say.DropItems(statement=node):
                 stand = regions.statements.of(node)
                 return regions.header(stand), stand
+            case say.Merge(statements=merged):
+                return regions.several([regions.statements.of(statement) for statement in merged])
             case say.Declare(owner=owner):
                 return regions.opening(owner), regions.statements.of(owner)
             case say.RemoveDecorator(definition=node) | say.DropArguments(call=ast.ClassDef() as node):
@@ -110,7 +112,7 @@ class Rewriter:
 
 def _node(change: Change) -> ast.AST:
     match change:
-        case say.NameArgument(argument=node) | say.RenameFile(literal=node):
+        case say.NameArgument(argument=node) | say.RenameFile(literal=node) | say.Reword(literal=node):
             return node
         case say.AddArgument(call=node) | say.DropArguments(call=node):
             return node

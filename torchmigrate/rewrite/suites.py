@@ -14,12 +14,13 @@ from torchmigrate.model.findings import Change, NoFix
 from . import changes as say
 from .comments import Line, beside, lost, on_lines
 from .import_statements import rebound
+from .merging import Remarks, marks_of, remarks_of, without_remarks
 from .region import Region
 from .templates import statements
 
 Lines = list[cst.EmptyLine]
 
-_AROUND = (say.Insert, say.ReplaceStatement)
+_AROUND = (say.Insert, say.ReplaceStatement, say.Merge)
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,13 @@ class Suites:
         carried: Lines = []
         was_removed = False
         for old, new in zip(_lines(original), _lines(updated), strict=True):
-            made, footer = self._statements(old, new) if old in self.done else ([new], [])
+            is_changed = old in self.done
+            old, new = self._without_remarks(old, new)
+            made, footer = self._statements(old, new) if is_changed else ([new], [])
             if not made and left == 1 and not may_be_empty:
                 made = [passing(new)]
-            gone = lost(old, [*made, *footer]) if old in self.done else []
+            kept = made or new.leading_lines
+            gone = lost(old, [*kept, *footer]) if is_changed else []
             if not made:
                 carried += [*new.leading_lines, *on_lines(gone), *footer]
                 was_removed = True
@@ -121,7 +125,9 @@ class Suites:
         plans = [self.plans.get(small, ()) for small in old.body]
         around = [change for planned in plans for change in planned if isinstance(change, _AROUND)]
         kept = [
-            small for small, planned in zip(new.body, plans, strict=True) if not any(map(_removes, planned))
+            small
+            for small, was, planned in zip(new.body, old.body, plans, strict=True)
+            if not any(self._removes(change, was) for change in planned)
         ]
         if len(old.body) > 1 and around:
             raise NoFix("the statement shares its line with others")
@@ -151,13 +157,13 @@ class Suites:
         before, after, made = list[Line](), list[Line](), [own]
         for change in changes:
             match change:
-                case say.Insert(new=new, after=True):
-                    after += self._made(new)
-                case say.Insert(new=new):
-                    before += self._made(new)
-                case say.ReplaceStatement(new=new):
+                case say.Insert(after=True):
+                    after += self._made(change)
+                case say.Insert():
+                    before += self._made(change)
+                case say.ReplaceStatement() | say.Merge():
                     # What moves between parts of a statement is no anchor: the statement changes as a whole.
-                    made = [statement.deep_clone() for statement in self._made(new)]
+                    made = [statement.deep_clone() for statement in self._made(change)]
                     if isinstance(own, cst.SimpleStatementLine) and isinstance(
                         made[-1], cst.SimpleStatementLine
                     ):
@@ -172,8 +178,34 @@ class Suites:
                 made[0] = first
         return [*before, *made, *after]
 
-    def _made(self, new: say.Template) -> list[Line]:
-        return statements(new, self.built, self.region.indent)
+    def _made(self, change: say.Insert | say.ReplaceStatement | say.Merge) -> list[Line]:
+        remarks = self._remarks(change) if isinstance(change, say.Merge) else {}
+        return statements(change.new, self.built, self.region.indent, remarks)
+
+    def _remarks(self, merge: say.Merge) -> dict[str, Remarks]:
+        """What is said about the statements that become one, by the marks of what they become."""
+        lines = [self.region.parents[self.region.statement(statement)] for statement in merge.statements]
+        return {
+            mark: remarks_of(cst.ensure_type(line, cst.SimpleStatementLine), is_first=line is lines[0])
+            for line, mark in zip(lines, marks_of(merge), strict=True)
+        }
+
+    def _without_remarks(self, old: Line, new: Line) -> tuple[Line, Line]:
+        """A line, without the comments that go elsewhere because its statement does."""
+        small = old.body[0] if isinstance(old, cst.SimpleStatementLine) else None
+        for change in self.plans.get(small, ()) if small is not None else ():
+            if isinstance(change, say.Merge):
+                is_first = self.region.statement(change.statements[0]) is small
+                return without_remarks(old, is_first=is_first), without_remarks(new, is_first=is_first)
+        return old, new
+
+    def _removes(self, change: Change, small: cst.BaseSmallStatement) -> bool:
+        match change:
+            case say.DropImports(statement=statement, aliases=gone):
+                return len(gone) == len(statement.names)
+            case say.Merge(statements=merged):
+                return self.region.statement(merged[-1]) is not small
+        return isinstance(change, say.Remove)
 
     def arm(self, original: cst.If, updated: cst.If) -> cst.CSTNode | None:
         """An ``elif``, decided or not; its comments stay before the arm behind it, or behind the chain."""
@@ -186,13 +218,6 @@ class Suites:
                     return None
                 return arm.with_changes(leading_lines=[*gone, *arm.leading_lines])
         return updated
-
-
-def _removes(change: Change) -> bool:
-    match change:
-        case say.DropImports(statement=statement, aliases=gone):
-            return len(gone) == len(statement.names)
-    return isinstance(change, say.Remove)
 
 
 def passing(line: cst.SimpleStatementLine | cst.BaseCompoundStatement) -> cst.SimpleStatementLine:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import libcst as cst
 
-from .changes import Symbol, Template
+from .changes import Template
 from .comments import Line
+from .merging import Remarks, annotated
 from .parentheses import Role, fitted, role_of
-
-_NAME = re.compile(r"\{\{|\}\}|\{(\w+)\}")
-_MARK = "__part_{}__"
-_MARKED = re.compile(r"__part_(\w+)__\Z")
+from .parts import marked, part_of
 
 Build = Callable[[ast.expr], cst.BaseExpression]
 """Gives the tree of a part, as it is to be in the result."""
@@ -23,17 +20,23 @@ Build = Callable[[ast.expr], cst.BaseExpression]
 
 def expression(template: Template, build: Build) -> cst.BaseExpression:
     """The template as an expression. Raises ValueError if it is none."""
-    tree = _expression(spelled(template))
-    if isinstance(tree, cst.Name) and (inner := _marked(tree, template, build)) is not None:
+    tree = _expression(marked(template))
+    if isinstance(tree, cst.Name) and (inner := _filling(tree, template, build)) is not None:
         return inner
     filled = tree.deep_clone().visit(_Filling(template, build))
     assert isinstance(filled, cst.BaseExpression)
     return filled
 
 
-def statements(template: Template, build: Build, indent: str) -> list[Line]:
-    """The template as statements, indented by ``indent`` where they have blocks. Raises ValueError if they are none."""
-    module = _module(spelled(template), indent).deep_clone().visit(_Filling(template, build))
+def statements(
+    template: Template, build: Build, indent: str, remarks: Mapping[str, Remarks] | None = None
+) -> list[Line]:
+    """The template as statements, indented by ``indent`` where they have blocks. Raises ValueError if they are none.
+
+    ``remarks`` are comments on elements of its list, by their marks.
+    """
+    module = annotated(_module(marked(template), indent).deep_clone(), remarks or {})
+    module = module.visit(_Filling(template, build))
     assert isinstance(module, cst.Module)
     found = [statement for statement in module.body if isinstance(statement, Line)]
     if module.header and found:
@@ -41,22 +44,6 @@ def statements(template: Template, build: Build, indent: str) -> list[Line]:
             leading_lines=[*module.header, *getattr(found[0], "leading_lines", ())]
         )
     return found
-
-
-def spelled(template: Template) -> str:
-    """The template with a name for each part, and one for each element of a sequence."""
-
-    def name(match: re.Match[str]) -> str:
-        if match[1] is None:
-            return match[0][0]
-        part = template.parts[match[1]]
-        if isinstance(part, Symbol):
-            return part.text
-        if isinstance(part, ast.expr):
-            return _MARK.format(match[1])
-        return ", ".join(_MARK.format(f"{match[1]}_{index}") for index in range(len(part)))
-
-    return _NAME.sub(name, template.code)
 
 
 @lru_cache(maxsize=256)
@@ -92,7 +79,7 @@ class _Filling(cst.CSTTransformer):
     def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]
         self._around.pop()
         if isinstance(original_node, cst.Name):
-            part = _marked(original_node, self._template, self._build)
+            part = _filling(original_node, self._template, self._build)
             if part is not None:
                 if id(part) in self._used:
                     part = part.deep_clone()
@@ -102,13 +89,8 @@ class _Filling(cst.CSTTransformer):
         return super().on_leave(original_node, updated_node)  # type: ignore[return-value]
 
 
-def _marked(name: cst.Name, template: Template, build: Build) -> cst.BaseExpression | None:
-    match = _MARKED.match(name.value)
-    if match is None:
-        return None
-    part = template.parts.get(match[1])
-    if part is None:
-        listed, _, index = match[1].rpartition("_")
-        part = template.parts[listed][int(index)]  # type: ignore[index]
-    assert isinstance(part, ast.expr)
-    return build(part)
+def _filling(name: cst.Name, template: Template, build: Build) -> cst.BaseExpression | None:
+    part = part_of(name.value, template)
+    if isinstance(part, Template):
+        return expression(part, build)
+    return None if part is None else build(part)

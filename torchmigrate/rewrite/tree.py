@@ -19,9 +19,9 @@ from .arguments import added, dropped, named
 from .clauses import annotated, without_items
 from .definitions import declared, undecorated
 from .import_statements import extended, without_names
-from .literals import with_suffix
+from .literals import with_suffix, with_text
 from .operands import without_operands
-from .parentheses import fitted, parenthesized, role_of
+from .parentheses import fitted, parenthesized, role_of, unneeded
 from .region import Region, first_after_docstring
 from .suites import Suites
 from .templates import expression, statements
@@ -65,9 +65,10 @@ class _Surgery(cst.CSTTransformer):
 
     def plan(self, change: Change) -> None:
         """Notes at which node a change is to be made."""
-        node = self._node(change)
-        self.plans.setdefault(node, []).append(change)
-        self.path.update(self.region.outwards(node))
+        statements = change.statements if isinstance(change, say.Merge) else ()
+        for node in [*map(self.region.statement, statements)] or [self._node(change)]:
+            self.plans.setdefault(node, []).append(change)
+            self.path.update(self.region.outwards(node))
 
     def _node(self, change: Change) -> cst.CSTNode:
         find = self.region.find
@@ -92,7 +93,7 @@ class _Surgery(cst.CSTTransformer):
                 return self.region.statement(definition)
             case say.Declare(owner=owner):
                 return self.region.statement(owner)
-            case say.RenameFile(literal=literal):
+            case say.RenameFile(literal=literal) | say.Reword(literal=literal):
                 return self.region.expression(literal)
             case _:
                 return self.region.statement(change.statement)  # type: ignore[attr-defined]
@@ -156,6 +157,8 @@ class _Surgery(cst.CSTTransformer):
                 return declared(node, statement, is_among_its_like=is_alike)
             case say.RenameFile(suffix=suffix), cst.BaseString():
                 return with_suffix(node, suffix)
+            case say.Reword(old=old, text=text), cst.BaseString():
+                return with_text(node, old, text)
             case say.ExtendImport(name=name), cst.ImportFrom():
                 return extended(node, name)
             case say.DropImports(statement=statement, aliases=gone), cst.Import() | cst.ImportFrom():
@@ -178,7 +181,7 @@ class _Surgery(cst.CSTTransformer):
             found.visit(self)  # it lies behind what takes it
         done = self.done.get(found, found)
         assert isinstance(done, cst.BaseExpression)
-        return done
+        return unneeded(done, role_of(self.region.parents[found], found))
 
     def _replaced(self, change: say.Replace, original: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
         assert isinstance(original, cst.BaseExpression)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchmigrate.rewrite.changes import Template, template
 from torchmigrate.semantics.resolve import leaf, string
 
 from .._operators.operators import is_name
@@ -40,14 +41,15 @@ class GroupName:
     """``pg.group_name``, ``_get_process_group_name(pg)``, ``mesh._dim_group_names[i]``."""
     group: ast.expr
     """``pg``; for a mesh the whole expression, since the group is spelled anew."""
-    spelled: str | None = None
-    """``mesh.get_group(i)``, where the group does not stand in the code."""
     doubt: str | None = None
     """Why ``group`` may not be the process group itself; None if it certainly is."""
+    anew: Template | None = None
+    """``mesh.get_group(i)``, where the group does not stand in the code."""
 
-    def text(self, ctx: Context, parent: ast.AST, place: ast.AST | None = None) -> str:
-        """How the group is written below ``parent``, in the place of a node."""
-        return self.spelled or ctx.embedded(self.group, parent, place)
+    @property
+    def written(self) -> Template:
+        """The group, to stand where its name stood."""
+        return self.anew or template("{group}", group=self.group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,8 @@ def name_of_group(node: ast.expr, scope: Scope, ctx: Context) -> GroupName | Non
     if isinstance(node, ast.Subscript) and leaf(node.value) == "_dim_group_names":
         mesh, index = node.value, node.slice
         if isinstance(mesh, ast.Attribute) and isinstance(index, (ast.Name, ast.Attribute, ast.Constant)):
-            spelled = f"{ctx.embedded(mesh.value, mesh)}.get_group({ctx.text(index)})"
-            return GroupName(node, node, spelled)
+            anew = template("{mesh}.get_group({index})", mesh=mesh.value, index=index)
+            return GroupName(node, node, anew=anew)
     return None
 
 

@@ -1,4 +1,4 @@
-"""What is said about a group's name that is handed over, and the edits that put the group in its place."""
+"""What is said about a group's name that is handed over, and the changes that put the group in its place."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Safety
-from torchmigrate.model.findings import Edit
+from torchmigrate.api import Finding, Fix, NoFix, Safety
+from torchmigrate.rewrite.changes import Remove, Replace
 from torchmigrate.semantics.dataflow import is_located
 
 from .._operators.functions import bound_around, scope_of
@@ -33,7 +33,7 @@ def finding(use: Use, ctx: Context) -> Iterator[Finding]:
     span = ctx.source.span(argument)
     if isinstance(name, GroupName):
         message = f"`{ctx.text(argument)}` is handed to `{callee}`, which takes the process group itself"
-        yield ctx.finding(use, message, fix=lambda: _fix(name, argument, use, ctx), span=span)
+        yield ctx.finding(use, message, fix=lambda: _fix(name, argument, ctx), span=span)
     elif isinstance(name, KeptName) and not is_part_of_one(use, ctx):
         message = (
             f"{name.holder} is a group's name, handed to `{callee}`, which takes the process group itself"
@@ -42,25 +42,23 @@ def finding(use: Use, ctx: Context) -> Iterator[Finding]:
         yield ctx.finding(use, message, span=span, hint=hint)
 
 
-def _fix(name: GroupName, argument: ast.expr, use: Use, ctx: Context) -> Fix | str:
+def _fix(name: GroupName, argument: ast.expr, ctx: Context) -> Fix:
     if name.doubt is not None:
-        return name.doubt
-    parents = ctx.uses.flow.parents
-    text = name.text(ctx, parents[argument])
+        raise NoFix(name.doubt)
+    text = ctx.shown(name.written)
     title = f"Hand over `{text}`"
     if not isinstance(argument, ast.Name) or argument is name.node:
-        return Fix((ctx.replace(argument, text),), Safety.SAFE, title)
+        return Fix((Replace(argument, name.written),), Safety.SAFE, title)
     variable = sole_variable(name.node, ctx)
     reads = variable[1] if variable is not None else []
     follow_all = bool(reads) and all(_takes_group(read, ctx) for read in reads)
     stable = [read for read in (reads if follow_all else [argument]) if is_stable(name, read, ctx)]
     if argument in stable:
-        edits = [ctx.replace(read, name.text(ctx, parents[read])) for read in stable]
-        return Fix((*edits, *without_variable(name.node, stable, ctx)), Safety.SAFE, title)
-    if not follow_all or not isinstance(parents[name.node], ast.Assign):
-        return f"`{ctx.text(name.group)}` may be another group by the time that its name is used"
-    text = name.text(ctx, parents[name.node])
-    return Fix((ctx.replace(name.node, text),), Safety.SAFE, f"Keep `{text}` instead of its name")
+        replaced = [Replace(read, name.written) for read in stable]
+        return Fix((*replaced, *without_variable(name.node, stable, ctx)), Safety.SAFE, title)
+    if not follow_all or not isinstance(ctx.uses.flow.parents[name.node], ast.Assign):
+        raise NoFix(f"`{ctx.text(name.group)}` may be another group by the time that its name is used")
+    return Fix((Replace(name.node, name.written),), Safety.SAFE, f"Keep `{text}` instead of its name")
 
 
 def is_stable(name: GroupName, read: ast.expr, ctx: Context) -> bool:
@@ -104,13 +102,12 @@ def sole_variable(value: ast.expr, ctx: Context) -> tuple[Place, list[ast.Name]]
     return place, [*reaching.reads, *reaching.captured]
 
 
-def without_variable(value: ast.expr, replaced: list[ast.Name], ctx: Context) -> tuple[Edit, ...]:
-    """The edits that remove the assignment of ``value`` to a variable, if only what is replaced reads that."""
+def without_variable(value: ast.expr, replaced: list[ast.Name], ctx: Context) -> tuple[Remove, ...]:
+    """Removes the assignment of ``value`` to a variable, if only what is replaced reads that."""
     variable = sole_variable(value, ctx)
     if variable is None or not set(replaced).issuperset(variable[1]):
         return ()
-    removed = ctx.blocks.removed(variable[0])
-    return () if isinstance(removed, str) else removed
+    return (Remove(variable[0].statement),)
 
 
 def _takes_group(read: ast.expr, ctx: Context) -> bool:

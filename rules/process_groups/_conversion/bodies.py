@@ -1,0 +1,119 @@
+"""The functions of an operator, once a parameter of theirs is the group and not its name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import NoFix
+from torchmigrate.model.findings import Change
+from torchmigrate.rewrite.calls import argument
+from torchmigrate.rewrite.changes import Remove, Rename, Replace, Symbol, Template, replace
+from torchmigrate.semantics.dataflow import is_located
+
+from .._names.collectives import RESOLVE
+from .._operators.functions import FUNCTION, Function, inside, named, parameters, with_default
+from .._operators.operators import Operator, is_name, operators_of
+from .reading import Reading, sole_target
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context
+
+
+class Bodies(Reading):
+    """Collects what changes in functions, and what has to be followed to other operators of the file.
+
+    ``annotation`` is `ProcessGroup`, as the file names it.
+    """
+
+    def __init__(self, ctx: Context, annotation: Symbol) -> None:
+        super().__init__(ctx)
+        self._annotation = annotation
+        self._operators = operators_of(ctx)
+        self._calls = {call: o for o in self._operators.values() for call, _ in o.calls}
+        self._waiting: list[tuple[Operator, int]] = []
+        self._changes: dict[ast.AST, Change] = {}
+        """By the node that changes."""
+        self.converted: list[tuple[Operator, int]] = []
+        """The parameters that become groups together."""
+
+    def _follow(self, operator: Operator, index: int) -> None:
+        if index >= len(operator.parameters):
+            raise NoFix(f"what `{operator.name}` takes cannot be told")
+        if (operator, index) not in self.converted:
+            self.converted.append((operator, index))
+            self._waiting.append((operator, index))
+
+    def _put(self, node: ast.expr, new: Template) -> None:
+        """Replaces an expression, unless that is what it is already."""
+        same = new.parts.get("itself") is node or (isinstance(node, ast.Name) and node.id == new.code)
+        kept = isinstance(node, ast.Attribute) and new.code == f"{{ctx}}.{node.attr}"
+        if not same and not kept:
+            self._changes[node] = Replace(node, new)
+
+    def _in_function(self, function: Function, index: int, name: str, new: str) -> None:
+        own = parameters(function)
+        if function.args.vararg or function.args.kwarg or index >= len(own):
+            raise NoFix(f"the function in line {function.lineno} does not list its parameters")
+        parameter = own[index]
+        if parameter in with_default(function):
+            raise NoFix(f"`{parameter.arg}` has a default in line {parameter.lineno}")
+        if parameter.annotation is not None and not is_name(parameter):
+            raise NoFix(f"`{parameter.arg}` is not annotated as a string in line {parameter.lineno}")
+        called = new if parameter.arg == name else next(self.looked_up(function, index), parameter.arg)
+        if called != parameter.arg:
+            self._changes[parameter] = Rename(parameter, called)
+        if (annotation := parameter.annotation) is not None:
+            self._changes[annotation] = replace(annotation, "{group}", group=self._annotation)
+        for operator in self._operators.values():
+            if function in operator.functions:
+                self._follow(operator, index)
+        for read in self._reads(function, parameter.arg):
+            self._convert(read, Template(called))
+
+    def _reads(self, function: Function, name: str, stores: int = 0) -> Iterator[ast.Name]:
+        """The reads of a variable in a function; NoFix if it is bound oftener than said, or hidden by another."""
+        found = named(function, name)
+        bound = [node for node in found if not isinstance(node.ctx, ast.Load)]
+        hidden = [
+            inner
+            for node in inside(function)
+            if isinstance(node, FUNCTION)
+            for inner in parameters(node)
+            if inner.arg == name
+        ]
+        if len(bound) != stores or hidden:
+            raise NoFix(f"`{name}` has more than one meaning in the function in line {function.lineno}")
+        yield from (node for node in found if isinstance(node.ctx, ast.Load))
+
+    def _convert(self, read: ast.expr, group: Template) -> None:
+        """Puts the group where its name is read."""
+        if not is_located(read, self._parents):
+            raise NoFix(f"`{self._ctx.text(read)}` stands in a string in line {read.lineno}")
+        call = self.call_with(read)
+        if call is not None and self.callee(call) in RESOLVE:
+            self._resolved(call, group)
+            return
+        if call is not None and call in self._calls:
+            self._follow(self._calls[call], self._index_in(call, read))
+        elif not self.means_group(read):
+            raise NoFix(f"`{self._ctx.text(read)}` is used as a name in line {read.lineno}")
+        self._put(read, group)
+
+    def _resolved(self, call: ast.Call, group: Template) -> None:
+        """Takes a look-up away, and the whole assignment of its result where the parameter has that name now."""
+        parent = self._parents[call]
+        target = sole_target(parent)
+        if isinstance(parent, ast.stmt) and isinstance(target, ast.Name) and target.id == group.code:
+            self._changes[parent] = Remove(parent)
+        else:
+            self._put(call, group)
+
+    def _index_in(self, call: ast.Call, given: ast.expr) -> int:
+        """The parameter that an argument of an operator's call is for."""
+        names = self._calls[call].parameters
+        for index, name in enumerate(names):
+            if argument(call, index, name) is given:
+                return index
+        raise NoFix(f"the call in line {call.lineno} does not list its arguments")

@@ -1,0 +1,70 @@
+"""The device that a function sets before it makes a group."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from torchmigrate.rewrite.changes import Template, template
+from torchmigrate.semantics.resolve import leaf, string
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+_SETTERS = ("torch.cuda.set_device", "torch.accelerator.set_device_index", "torch.accelerator.set_device_idx")
+_PURE = frozenset({"int", "device", "device_count", "get", "getenv", "environ"})
+
+
+def device_of(use: Use, ctx: Context) -> Template | None:
+    """The device that the same function sets, as an argument of the call (an index is one since torch 2.8)."""
+    body = use.place.scope.node
+    for node in ast.walk(body):
+        if isinstance(node, ast.Call) and node.args and ctx.is_named(node.func, use, *_SETTERS):
+            return _as_device(node.args[0], use, ctx)
+    return None
+
+
+def _as_device(node: ast.expr, use: Use, ctx: Context) -> Template | None:
+    if not all(_is_known(part, use) for part in ast.walk(node)):
+        return None
+    device = ctx.symbol("torch.device", use)
+    value: ast.expr | None = node
+    if isinstance(node, ast.Name):
+        owner = use.place.scope.find(node.id)
+        value = owner.bindings[node.id][0].value if owner else None
+    if isinstance(value, (ast.JoinedStr, ast.Constant)) and not isinstance(getattr(value, "value", ""), int):
+        return template("{device}({value})", device=device, value=node) if _has_index(value) else None
+    if isinstance(value, ast.Call) and leaf(value.func) == "device":
+        indexed = len(value.args) == 2 or (len(value.args) == 1 and _has_index(value.args[0]))
+        return template("{value}", value=node) if indexed else None
+    if isinstance(node, (ast.Name, ast.Attribute)) and not re.search(r"rank|gpu|index|idx", leaf(node) or ""):
+        return None
+    return template('{device}("cuda", {value})', device=device, value=node)
+
+
+def _has_index(node: ast.expr) -> bool:
+    """Whether a literal, maybe an f-string, spells a colon: ``"cuda:0"``."""
+    parts = (string(part) or "" for part in ast.walk(node))
+    return any(":" in part for part in parts)
+
+
+def _is_known(part: ast.AST, use: Use) -> bool:
+    """Whether a part of an expression has the same value before and after the use."""
+    if isinstance(part, ast.Call):
+        return leaf(part.func) in _PURE
+    if isinstance(part, ast.Name):
+        owner = use.place.scope.find(part.id)
+        bindings = owner.bindings[part.id] if owner else []
+        return owner is None or (len(bindings) == 1 and _before(bindings[0].node, use))
+    if isinstance(part, ast.Attribute):
+        stores = (node for node in ast.walk(use.place.scope.node) if isinstance(node, ast.Attribute))
+        return not any(
+            node.attr == part.attr and isinstance(node.ctx, ast.Store) and not _before(node, use)
+            for node in stores
+        )
+    return not isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr))
+
+
+def _before(node: ast.AST, use: Use) -> bool:
+    return getattr(node, "lineno", 0) < use.node.lineno

@@ -1,0 +1,35 @@
+"""Templates inside of templates, and texts inside of literals."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from torchmigrate.rewrite.changes import Replace, Reword, replace, template
+from torchmigrate.text.source import Source
+
+from .support import changed, every
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("f('g(str a, str b)')\n", "f('g(str a, Any c)')\n"),
+        ("f('g(str a, '  # a\n  r'str b)')\n", "f('g(str a, '  # a\n  r'Any c)')\n"),
+    ],
+)
+def test_a_text_inside_a_literal_changes(before: str, after: str) -> None:
+    def reword(source: Source) -> Reword:
+        return Reword(next(one for one in every(source, ast.Constant)), "str b", "Any c")
+
+    assert changed(before, reword) == after
+
+
+def test_templates_nest() -> None:
+    def wrap(source: Source) -> Replace:
+        (one,) = every(source, ast.Call)
+        inner = template("g({x}, y)", x=one.args[0])
+        return replace(one, "{listed}", listed=template("[{all}]", all=[inner, template("1 + 2")]))
+
+    assert changed("f(a  or b)\n", wrap) == "[g(a  or b, y), 1 + 2]\n"

@@ -1,0 +1,111 @@
+"""Comments of statements that become one: each goes to the element of a list that its statement has become."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from .changes import Merge, Template
+from .comments import Line
+from .parts import mark_of, nodes_of
+
+_INSIDE = cst.SimpleWhitespace("  ")
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """What is said about one of the statements, on the lines above and behind it."""
+
+    above: Sequence[cst.Comment] = ()
+    behind: cst.Comment | None = None
+
+
+def remarks_of(line: cst.SimpleStatementLine, *, is_first: bool) -> Remarks:
+    """The comments of a line that go with its statement; what stands above the first one stays there."""
+    lines = () if is_first else line.leading_lines
+    above = [empty.comment.deep_clone() for empty in lines if empty.comment is not None]
+    trailing = line.trailing_whitespace.comment
+    return Remarks(above, trailing and trailing.deep_clone())
+
+
+def without_remarks(line: Line, *, is_first: bool) -> Line:
+    """The line without these."""
+    lines = line.leading_lines if is_first else [one for one in line.leading_lines if one.comment is None]
+    bare = line.with_changes(leading_lines=lines)
+    if not isinstance(bare, cst.SimpleStatementLine):
+        return bare
+    trailing = bare.trailing_whitespace.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
+    return bare.with_changes(trailing_whitespace=trailing)
+
+
+def marks_of(merge: Merge) -> Iterator[str]:
+    """The mark of the last part of the template that comes from each statement."""
+    for statement in merge.statements:
+        inside = set(ast.walk(statement))
+        parts = merge.new.parts.items()
+        *_, last = (
+            name
+            for name, part in parts
+            if isinstance(part, Template) and not inside.isdisjoint(nodes_of(part))
+        )
+        yield mark_of(last)
+
+
+def annotated(module: cst.Module, remarks: Mapping[str, Remarks]) -> cst.Module:
+    """The code of a template, one element of its list to a line, with remarks on elements by their marks."""
+    return cst.ensure_type(module.visit(_Annotating(remarks)), cst.Module)
+
+
+class _Annotating(cst.CSTTransformer):
+    def __init__(self, remarks: Mapping[str, Remarks]) -> None:
+        super().__init__()
+        self._remarks = remarks
+
+    def leave_List(self, original_node: cst.List, updated_node: cst.List) -> cst.List:  # noqa: N802
+        nodes = updated_node.elements
+        if not any(isinstance(node.value, cst.Name) and node.value.value in self._remarks for node in nodes):
+            return updated_node
+        commas = [cst.ensure_type(node.comma, cst.Comma) for node in nodes]
+        spaces = [
+            updated_node.lbracket.whitespace_after,
+            *(comma.whitespace_after for comma in commas[:-1]),
+            updated_node.rbracket.whitespace_before,
+        ]
+        for index, node in enumerate(nodes):
+            remarks = self._remarks.get(cst.ensure_type(node.value, cst.Name).value, Remarks())
+            spaces[index] = _above(spaces[index], remarks.above)
+            spaces[index + 1] = _behind(spaces[index + 1], remarks.behind)
+        elements = [
+            node.with_changes(comma=comma.with_changes(whitespace_after=space))
+            for node, comma, space in zip(
+                nodes, commas, [*spaces[1:-1], commas[-1].whitespace_after], strict=True
+            )
+        ]
+        return updated_node.with_changes(
+            lbracket=updated_node.lbracket.with_changes(whitespace_after=spaces[0]),
+            elements=elements,
+            rbracket=updated_node.rbracket.with_changes(whitespace_before=spaces[-1]),
+        )
+
+
+def _above(
+    space: cst.BaseParenthesizableWhitespace, comments: Sequence[cst.Comment]
+) -> cst.BaseParenthesizableWhitespace:
+    if not comments:
+        return space
+    broken = cst.ensure_type(space, cst.ParenthesizedWhitespace)
+    lines = [cst.EmptyLine(indent=True, whitespace=broken.last_line, comment=one) for one in comments]
+    return broken.with_changes(empty_lines=[*broken.empty_lines, *lines])
+
+
+def _behind(
+    space: cst.BaseParenthesizableWhitespace, comment: cst.Comment | None
+) -> cst.BaseParenthesizableWhitespace:
+    if comment is None:
+        return space
+    broken = cst.ensure_type(space, cst.ParenthesizedWhitespace)
+    first = broken.first_line.with_changes(whitespace=_INSIDE, comment=comment)
+    return broken.with_changes(first_line=first)
