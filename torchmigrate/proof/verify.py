@@ -9,7 +9,7 @@ Three comparisons of a text before and after, each blind where another one sees:
   ``a + b * c``), re-indented, or merged. A hole may become anything, but its children that the edits leave alone
   must be there afterwards, as whole nodes at their shifted places. Elements of a list (statements, arguments, …)
   may come and go only if they lie inside an edit.
-* **Comments.** All survive, in order, inside edits too; only this tool's own directives may go.
+* **Comments.** All survive, inside edits too, where they may change places; only this tool's own directives may go.
 
 What the text of an edit itself means is the rule's to answer for.
 """
@@ -19,6 +19,7 @@ from __future__ import annotations
 import ast
 import tokenize
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from torchmigrate.model.findings import Edit, Span
@@ -115,10 +116,11 @@ def _comments(all_tokens: list[Token]) -> list[tuple[str, Span]]:
 
 
 def _compare_comments(before: Source, old_tokens: list[Token], new_tokens: list[Token]) -> None:
-    left = iter([text for text, _ in _comments(new_tokens)])
+    left = Counter(text for text, _ in _comments(new_tokens))
     for text, span in _comments(old_tokens):
-        if text not in left:
+        if not left[text]:
             raise _error(before, span, f"the comment `{text}` would be lost")
+        left[text] -= 1
 
 
 def _compare_trees(before: Source, after: Source, shift: Shift) -> None:

@@ -19,14 +19,22 @@ from .region import Region, spans_of
 def edits(region: Region, module: cst.Module) -> Iterator[Edit]:
     """The edits of the file that turn the region's module into ``module``."""
     before, after = region.text, module.code.encode()
-    shift = region.span.start - len(region.before)
     end = Span(len(before), len(before)), Span(len(after), len(after))
     old_end, new_end = 0, 0
     for old, new in [*_anchors(region, after, spans_of(module)), end]:
         if before[old_end : old.start] != after[new_end : new.start]:
             gap = _trimmed(before, after, Span(old_end, old.start), Span(new_end, new.start))
-            yield Edit(gap[0].start + shift, gap[0].end + shift, after[gap[1].start : gap[1].end].decode())
+            yield _edit(region, gap[0], after[gap[1].start : gap[1].end].decode())
         old_end, new_end = old.end, new.end
+
+
+def _edit(region: Region, span: Span, text: str) -> Edit:
+    """The edit of the file; the line end that was put behind its last line is not there."""
+    shift = region.span.start - len(region.before)
+    start, end = span.start + shift, span.end + shift
+    if end > region.span.end:
+        return Edit(start, region.span.end, text.removesuffix("\n"))
+    return Edit(start, end, text)
 
 
 def _anchors(region: Region, after: bytes, spans: Mapping[cst.CSTNode, Span]) -> Iterator[tuple[Span, Span]]:

@@ -20,7 +20,7 @@ def without_operands(
     for operator, operand in kept[1:]:
         assert operator is not None
         result = cst.BooleanOperation(result, operator, operand)
-    if isinstance(result, cst.BooleanOperation) or not result.lpar:
+    if len(kept) > 1 or not result.lpar:
         result = result.with_changes(lpar=node.lpar, rpar=node.rpar)
     return result
 

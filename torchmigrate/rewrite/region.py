@@ -103,6 +103,20 @@ class Region:
         """The libcst node of an expression. Raises NoFix if there is none."""
         return self.find(node, cst.BaseExpression)  # type: ignore[type-abstract]
 
+    def argument(self, node: ast.expr | ast.keyword) -> cst.Arg:
+        """The libcst node of an argument. Raises NoFix if there is none."""
+        if isinstance(node, (ast.keyword, ast.Starred)):
+            return self.find(node, cst.Arg)
+        return cst.ensure_type(self.parents[self.expression(node)], cst.Arg)
+
+    def parameter(self, node: ast.arg) -> cst.Param:
+        """The libcst node of a parameter. Raises NoFix if there is none."""
+        start = self.source.span(node).start + len(self.before) - self.span.start
+        for found in self._by_span.get(Span(start, start + len(node.arg.encode())), ()):
+            if isinstance(found, cst.Param):
+                return found
+        raise NoFix(f"libcst sees no parameter `{node.arg}` in line {node.lineno}")
+
     def find(self, node: ast.AST, kind: type[Node]) -> Node:
         """The libcst node of a kind for a node of the file's syntax tree. Raises NoFix if there is none."""
         shift = len(self.before) - self.span.start
@@ -198,6 +212,11 @@ class Regions:
         above = self.source.text[:start].splitlines()
         gap = next((i for i, line in enumerate(reversed(above)) if line.strip()), len(self.source.text))
         return self._block_lines(Span(start, last), gap)
+
+    def block(self, stand: Stand) -> Region:
+        """The lines of all statements of a block."""
+        first, last = (self.lines(Stand(stand.block[i], stand.block, stand.parent)) for i in (0, -1))
+        return self._block_lines(Span(first.start, last.end))
 
     def _following(self, offset: int) -> Iterator[Span]:
         """The lines from an offset on; in a notebook those of its cell."""

@@ -46,7 +46,12 @@ class Rewriter:
 
     def _grouped(self, changes: Iterable[Change]) -> Iterator[tuple[Region, Stand, list[Change]]]:
         """The regions that change, the outermost ones, each with its changes."""
+        changes = [*changes]
         found = [(*self._region(change), change) for change in changes]
+        removed = {change.statement for change in changes if isinstance(change, say.Remove)}
+        for index, (region, stand, change) in enumerate(found):
+            if stand.parent is not None and len(stand.block) > 1 and removed.issuperset(stand.block):
+                found[index] = self._regions.block(stand), stand, change
         found.sort(key=lambda item: (item[0].span.start, -item[0].span.end))
         groups: list[tuple[Region, Stand, list[Change]]] = []
         for region, stand, change in found:

@@ -74,11 +74,11 @@ class _Surgery(cst.CSTTransformer):
             case say.Replace(node=node):
                 return self.region.expression(node)
             case say.Rename(node=ast.keyword() as keyword):
-                return find(keyword, cst.Arg)
+                return self.region.argument(keyword)
             case say.Rename(node=node):
-                return find(node, cst.Param)
+                return self.region.parameter(node)
             case say.NameArgument(argument=argument):
-                return find(argument, cst.Arg)
+                return self.region.argument(argument)
             case say.AddArgument(call=call):
                 return find(call, cst.Call)
             case say.DropArguments(call=ast.Call() as call):
@@ -159,7 +159,7 @@ class _Surgery(cst.CSTTransformer):
         return node
 
     def _arguments(self, nodes: Iterable[say.Argument]) -> set[cst.Arg]:
-        found = {self.region.find(node, cst.Arg) for node in nodes}
+        found = {self.region.argument(node) for node in nodes}
         return found | {done for arg in found if isinstance(done := self.done.get(arg), cst.Arg)}
 
     def _built(self, node: ast.expr) -> cst.BaseExpression:
