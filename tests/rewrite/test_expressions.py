@@ -127,7 +127,7 @@ def test_a_part_may_come_from_another_statement() -> None:
 def test_an_argument_goes(before: str, gone: str, after: str) -> None:
     def change(source: Source) -> Change:
         found = call(source, "f")
-        given = [*found.args, *found.keywords]
+        given: list[ast.expr | ast.keyword] = [*found.args, *found.keywords]
         return DropArguments(found, tuple(node for node in given if source.segment(node) == gone))
 
     assert changed(before, change) == after

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import cast
 
 from torchmigrate.model.findings import NoFix
 from torchmigrate.rewrite.changes import AddImport, ExtendImport, Rebind, Symbol
@@ -92,7 +91,7 @@ class Naming:
             statement = place.statement
             if isinstance(statement, ast.ImportFrom) and bindings[0].node in statement.names:
                 module, _, leaf = name.rpartition(".")
-                return Rebind(statement, cast("ast.alias", bindings[0].node), module, leaf)
+                return Rebind(statement, bindings[0].node, module, leaf)
         return None
 
     def _extend(self, name: str) -> Symbol | None:

@@ -49,7 +49,7 @@ class Rewriter:
         changes = [*changes]
         found = [(*self._region(change), change) for change in changes]
         removed = {change.statement for change in changes if isinstance(change, say.Remove)}
-        for index, (region, stand, change) in enumerate(found):
+        for index, (_, stand, change) in enumerate(found):
             if stand.parent is not None and len(stand.block) > 1 and removed.issuperset(stand.block):
                 found[index] = self._regions.block(stand), stand, change
         found.sort(key=lambda item: (item[0].span.start, -item[0].span.end))

@@ -41,19 +41,20 @@ class Suites:
     ) -> cst.CSTNode:
         """A block whose statements come and go; ``original`` and ``updated`` have the same ones."""
         is_edge = original is self.region.block
-        own = len(original.body) - (is_edge and bool(self.region.behind))
-        may_be_empty = own > 1 or (is_edge and not self.is_alone)
+        left = len(original.body) - (is_edge and bool(self.region.behind))
+        may_be_empty = is_edge and not self.is_alone
         body: list[Line] = []
         carried: Lines = []
         was_removed = False
         for old, new in zip(_lines(original), _lines(updated), strict=True):
             made, footer = self._statements(old, new) if old in self.done else ([new], [])
-            if not made and not may_be_empty:
+            if not made and left == 1 and not may_be_empty:
                 made = [passing(new)]
             gone = lost(old, [*made, *footer]) if old in self.done else []
             if not made:
                 carried += [*new.leading_lines, *on_lines(gone), *footer]
                 was_removed = True
+                left -= 1
                 continue
             if gone:
                 made[0] = beside(made[0], gone)

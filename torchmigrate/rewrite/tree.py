@@ -75,8 +75,8 @@ class _Surgery(cst.CSTTransformer):
                 return self.region.expression(node)
             case say.Rename(node=ast.keyword() as keyword):
                 return self.region.argument(keyword)
-            case say.Rename(node=node):
-                return self.region.parameter(node)
+            case say.Rename(node=ast.arg() as parameter):
+                return self.region.parameter(parameter)
             case say.NameArgument(argument=argument):
                 return self.region.argument(argument)
             case say.AddArgument(call=call):
