@@ -54,7 +54,10 @@ def _spelled(template: Template) -> str:
             return part.text
         if isinstance(part, ast.expr):
             return _MARK.format(match[1])
-        return ", ".join(_MARK.format(f"{match[1]}_{index}") for index in range(len(part)))
+        return ", ".join(
+            "*" * isinstance(element, ast.Starred) + _MARK.format(f"{match[1]}_{index}")
+            for index, element in enumerate(part)
+        )
 
     return _NAME.sub(name, template.code)
 
@@ -111,4 +114,4 @@ def _marked(name: cst.Name, template: Template, build: Build) -> cst.BaseExpress
         listed, _, index = match[1].rpartition("_")
         part = template.parts[listed][int(index)]  # type: ignore[index]
     assert isinstance(part, ast.expr)
-    return build(part)
+    return build(part.value if isinstance(part, ast.Starred) else part)
