@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,8 +14,18 @@ from torchmigrate.model.rule import Rule
 from torchmigrate.model.versions import render, severity
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.rewrite.calls import outer, stands_alone
-from torchmigrate.rewrite.changes import Rebind, Replace, Symbol, replace
+from torchmigrate.rewrite.changes import (
+    Decide,
+    Rebind,
+    Remove,
+    RemoveDecorator,
+    Replace,
+    Symbol,
+    Unwrap,
+    replace,
+)
 from torchmigrate.rewrite.naming import Naming
+from torchmigrate.rewrite.removal import Removal
 from torchmigrate.text.directives import without_directives
 
 if TYPE_CHECKING:
@@ -23,6 +33,7 @@ if TYPE_CHECKING:
     from torchmigrate.rewrite.blocks import Blocks
     from torchmigrate.rewrite.concrete import Concrete
     from torchmigrate.semantics.resolve import Resolved
+    from torchmigrate.semantics.scopes import Place
     from torchmigrate.semantics.uses import Use, Uses
     from torchmigrate.text.source import Source
 
@@ -71,6 +82,30 @@ class Context:
     def rebound(self, use: Use, name: str) -> Rebind | None:
         """Another symbol under the name that a ``from`` import gives to the one of ``use``; see `Naming.rebind`."""
         return self.naming.rebind(use, name)
+
+    @cached_property
+    def _removal(self) -> Removal:
+        return Removal(self.source)
+
+    def removed(self, place: Place) -> Remove:
+        """Removes a statement. Raises NoFix where its author has to decide; see `torchmigrate.rewrite.removal`."""
+        return self._removal.removed(place)
+
+    def unwrapped(self, place: Place, block: Sequence[ast.stmt]) -> Unwrap:
+        """Leaves one block of a compound statement. Raises NoFix as `removed` does."""
+        return self._removal.unwrapped(place, block)
+
+    def decided(self, place: Place, value: bool) -> Decide:
+        """Leaves what an ``if`` or ``elif`` runs where its test is ``value``. Raises NoFix as `removed` does."""
+        return self._removal.decided(place, value)
+
+    def undecorated(self, use: Use) -> RemoveDecorator:
+        """Takes the decorator off that ``use``, or a call of it, is. Raises NoFix where it is a part of one only."""
+        decorator = use.call or use.node
+        if use.decorated is None or decorator not in use.decorated.decorator_list:
+            raise NoFix("it is a part of a decorator only; remove it by hand")
+        assert isinstance(decorator, ast.expr)
+        return RemoveDecorator(use.decorated, decorator)
 
     @property
     def imports(self) -> _Imports:
@@ -141,13 +176,14 @@ class Context:
     ) -> Finding:
         """A finding of the current rule at a use (or at ``span``).
 
-        ``message`` defaults to the rule's; in both, ``{symbol}`` becomes the qualified name.
+        ``message`` defaults to the rule's; in both, ``{symbol}`` becomes the qualified name, and ``{since}``,
+        ``{deprecated}`` and ``{breaks}`` the versions of the rule.
         """
         span = span or self.source.span(use.node)
         made = self._fix(use, fix) if fix is not None else None
         return Finding(
             code=self.rule.code,
-            message=(message or self.rule.message).replace("{symbol}", use.name),
+            message=self.rule.sentence(message or self.rule.message, use.name),
             severity=severity or self.severity,
             path=self.source.path,
             span=span,
