@@ -18,7 +18,9 @@ _NO_COMMA = cst.MaybeSentinel.DEFAULT
 _LEAST, _MOST = 88, 120
 _ROUNDS = 4
 _WORTHWHILE = 30
-"""Characters between the parentheses of a call from which on it is broken; fewer may stand behind it."""
+"""Characters between the parentheses of a call from which on it is broken."""
+_BEHIND = 60
+"""Characters behind a call up to which it is broken: ``).module().to(device)``."""
 
 
 def broken(region: Region, module: cst.Module) -> cst.Module:
@@ -109,7 +111,7 @@ def _may_break(text: bytes, call: cst.Call, span: Span) -> bool:
     code = text[span.start : span.end]
     behind = text[span.end : text.find(b"\n", span.end)].split(b"#")[0]
     is_plain = b"\n" not in code and not isinstance(call.args[0].value, cst.GeneratorExp)
-    return is_plain and len(_listed(call.args)) >= _WORTHWHILE and len(behind) < _WORTHWHILE
+    return is_plain and len(_listed(call.args)) >= _WORTHWHILE and len(behind) < _BEHIND
 
 
 def _listed(arguments: Sequence[cst.Arg]) -> str:
