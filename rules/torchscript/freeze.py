@@ -18,25 +18,14 @@ Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from torchmigrate.api import Rule, Safety
 
-from torchmigrate.api import Finding, Rule, Safety
-
-from ._export.exporting import ASKS, fix_of
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+from ._authoring.authoring import FREEZES
+from ._export.fixes import ASKS, checked
 
 rule = Rule(
     code="TS121",
-    symbols=(
-        "torch.jit.freeze",
-        "torch.jit._freeze.freeze",
-        "torch.jit.run_frozen_optimizations",
-        "torch.jit._freeze.run_frozen_optimizations",
-        "torch._C._freeze_module",
-    ),
+    symbols=(*FREEZES, "torch._C._freeze_module"),
     message=(
         "`{symbol}` is deprecated since torch {deprecated}; `torch.export` of a model in eval mode needs no freezing, "
         "`torch.compile` has `torch._inductor.config.freezing`"
@@ -46,8 +35,4 @@ rule = Rule(
     safety=Safety.UNSAFE,
     asks=ASKS,
 )
-
-
-@rule.check
-def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: fix_of(use, ctx))
+rule.check(checked)

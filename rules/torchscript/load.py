@@ -22,19 +22,14 @@ torch 2.13 wheel: torch/export/__init__.py, torch/jit/_serialization.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from torchmigrate.api import Rule, Safety
 
-from torchmigrate.api import Finding, Rule, Safety
-
-from ._export.exporting import ASKS, fix_of
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+from ._authoring.authoring import LOADING
+from ._export.fixes import ASKS, checked
 
 rule = Rule(
     code="TS112",
-    symbols=("torch.jit.load", "torch.jit._serialization.load"),
+    symbols=LOADING,
     message=(
         "`{symbol}` is deprecated since torch {deprecated}; the file must be exported again before "
         "`torch.export.load(path).module()` can read it"
@@ -44,8 +39,4 @@ rule = Rule(
     safety=Safety.UNSAFE,
     asks=ASKS,
 )
-
-
-@rule.check
-def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: fix_of(use, ctx))
+rule.check(checked)

@@ -29,8 +29,11 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety, Severity
-from torchmigrate.rewrite.calls import argument
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
+from torchmigrate.rewrite.changes import replace
+from torchmigrate.semantics.calls import argument
+
+from ._authoring.authoring import MADE, SCRIPTS, TRACES
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -40,10 +43,6 @@ _LEGACY = (
     "torch.onnx.utils._export",
     "torch.onnx._internal.torchscript_exporter.utils.export",
     "torch.onnx._internal.torchscript_exporter.utils._export",
-)
-_MAKERS = tuple(
-    f"torch.jit.{name}()"
-    for name in ("script", "trace", "trace_module", "freeze", "load", "optimize_for_inference")
 )
 _NEW_DEFAULT = (2, 9)
 _NEW_ONLY = {
@@ -78,18 +77,16 @@ def _exported(use: Use, call: ast.Call, ctx: Context) -> Iterator[Finding]:
     model = call.args[0] if call.args else keywords.get("model")
     dynamo = keywords.get("dynamo")
     if isinstance(dynamo, ast.Constant) and dynamo.value is False:
-        yield ctx.finding(
-            use, fix=lambda: "sizes, names and custom operators are said in another way; see the recipe"
-        )
+        yield ctx.finding(use, fix=_manual)
     elif None in keywords or (dynamo is not None and not isinstance(dynamo, ast.Constant)):
         return  # decided at run time
-    elif model is not None and ctx.is_named(model, use, *_MAKERS):
+    elif model is not None and ctx.is_named(model, use, *MADE):
         new = dynamo is not None or ctx.options.target >= _NEW_DEFAULT
         yield ctx.finding(
             use,
             "`{symbol}` with `dynamo=True`, the default from torch 2.9, refuses a scripted or traced module; hand over "
             "the `nn.Module` itself",
-            severity=Severity.ERROR if new else None,
+            severity=Severity.ERROR if new else None,  # this form breaks before the rule's others do
             fix=lambda: _fix(model, dynamo, use, ctx),
         )
     elif dynamo is None and ctx.options.minimum < _NEW_DEFAULT and not _is_new(call, model, use, ctx):
@@ -97,7 +94,7 @@ def _exported(use: Use, call: ast.Call, ctx: Context) -> Iterator[Finding]:
             use,
             "`{symbol}` without `dynamo=` is the TorchScript exporter up to torch 2.8 and another one from 2.9; say "
             "which one is meant",
-            severity=Severity.INFO,
+            severity=Severity.INFO,  # nothing is known to be deprecated: the new exporter may be meant
         )
 
 
@@ -109,14 +106,15 @@ def _is_new(call: ast.Call, model: ast.expr | None, use: Use, ctx: Context) -> b
     return exported or not has_file or not _NEW_ONLY.isdisjoint(keywords)
 
 
-def _fix(model: ast.expr, dynamo: ast.expr | None, use: Use, ctx: Context) -> Fix | str:
+def _fix(model: ast.expr, dynamo: ast.expr | None, use: Use, ctx: Context) -> Fix:
     if dynamo is None and ctx.options.minimum < _NEW_DEFAULT:
-        return "up to torch 2.8, the default exporter takes a scripted or traced module"
-    made = isinstance(model, ast.Call) and ctx.is_named(
-        model.func, use, "torch.jit.script", "torch.jit.trace"
-    )
+        raise NoFix("up to torch 2.8, the default exporter takes a scripted or traced module")
+    made = isinstance(model, ast.Call) and ctx.is_named(model.func, use, *SCRIPTS, *TRACES)
     inner = argument(model, 0, "obj", "func") if isinstance(model, ast.Call) and made else None
-    if inner is None or ctx.blocks.comments(model):
-        return "the module is not scripted or traced in the call itself"
-    edit = ctx.replace(model, ctx.embedded(inner, use.call or model))
-    return Fix((edit,), Safety.UNSAFE, "Hand over the module itself")
+    if inner is None:
+        raise NoFix("the module is not scripted or traced in the call itself")
+    return Fix((replace(model, "{module}", module=inner),), Safety.UNSAFE, "Hand over the module itself")
+
+
+def _manual() -> Fix:
+    raise NoFix("sizes, names and custom operators are said in another way; see the recipe")

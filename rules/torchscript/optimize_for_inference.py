@@ -15,27 +15,18 @@ Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from torchmigrate.api import Rule, Safety
 
-from torchmigrate.api import Finding, Rule, Safety
-
-from ._export.exporting import ASKS, fix_of
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+from ._authoring.authoring import OPTIMIZES
+from ._export.fixes import ASKS, checked
 
 rule = Rule(
     code="TS122",
-    symbols=("torch.jit.optimize_for_inference", "torch.jit._freeze.optimize_for_inference"),
+    symbols=OPTIMIZES,
     message="`{symbol}` is deprecated since torch {deprecated}; use `torch.compile(model.eval())`",
     since=(2, 3),
     deprecated=(2, 11),
     safety=Safety.UNSAFE,
     asks=ASKS,
 )
-
-
-@rule.check
-def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: fix_of(use, ctx))
+rule.check(checked)

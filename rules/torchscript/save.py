@@ -22,27 +22,18 @@ torch 2.13 wheel: torch/export/__init__.py, torch/jit/_serialization.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from torchmigrate.api import Rule, Safety
 
-from torchmigrate.api import Finding, Rule, Safety
-
-from ._export.exporting import ASKS, fix_of
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+from ._authoring.authoring import SAVES
+from ._export.fixes import ASKS, checked
 
 rule = Rule(
     code="TS111",
-    symbols=("torch.jit.save", "torch.jit._serialization.save"),
+    symbols=SAVES,
     message='`{symbol}` is deprecated since torch {deprecated}; export the module and use `torch.export.save(exported, "….pt2")`',
     since=(2, 3),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,
     asks=ASKS,
 )
-
-
-@rule.check
-def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: fix_of(use, ctx))
+rule.check(checked)

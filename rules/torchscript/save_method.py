@@ -16,23 +16,14 @@ torch 2.13 wheel: torch/export/__init__.py, torch/jit/_script.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from torchmigrate.api import Rule, Safety
 
-from torchmigrate.api import Finding, Rule, Safety
-
-from ._export.chain import MAKERS
-from ._export.exporting import ASKS, fix_of
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-
+from ._authoring.authoring import MADE
+from ._export.fixes import ASKS, checked
 
 rule = Rule(
     code="TS113",
-    symbols=tuple(
-        f"torch.jit.{maker}().{method}" for maker in MAKERS for method in ("save", "save_to_buffer")
-    ),
+    symbols=tuple(f"{made}.{method}" for made in MADE for method in ("save", "save_to_buffer")),
     message=(
         'saving a TorchScript module is deprecated since torch {deprecated}; use `torch.export.save(exported, "….pt2")`'
     ),
@@ -41,8 +32,4 @@ rule = Rule(
     safety=Safety.UNSAFE,
     asks=ASKS,
 )
-
-
-@rule.check
-def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: fix_of(use, ctx))
+rule.check(checked)

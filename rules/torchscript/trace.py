@@ -35,14 +35,15 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Safety
 
-from ._export.exporting import ASKS, fix_of
+from ._authoring.authoring import TRACES
+from ._export.fixes import ASKS, fix_of
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS102",
-    symbols=("torch.jit.trace", "torch.jit._trace.trace", "torch.jit._trace._trace_impl"),
+    symbols=TRACES,
     message=(
         "`{symbol}` is deprecated since torch {deprecated}; use `torch.export.export(module, (inputs,))`, which keeps the "
         "example's sizes unless `dynamic_shapes` frees them, and call its `.module()`"

@@ -24,27 +24,18 @@ Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from torchmigrate.api import Rule, Safety
 
-from torchmigrate.api import Finding, Rule, Safety
-
-from ._export.exporting import ASKS, fix_of
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+from ._authoring.authoring import TRACE_MODULES
+from ._export.fixes import ASKS, checked
 
 rule = Rule(
     code="TS103",
-    symbols=("torch.jit.trace_module", "torch.jit._trace.trace_module"),
+    symbols=TRACE_MODULES,
     message="`{symbol}` is deprecated since torch {deprecated}; export each method through a module whose forward calls it",
     since=(2, 3),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,
     asks=ASKS,
 )
-
-
-@rule.check
-def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: fix_of(use, ctx))
+rule.check(checked)

@@ -1,18 +1,87 @@
-"""Lines that became too long."""
+"""Lines that a change makes too long are broken as black breaks them."""
 
 from __future__ import annotations
 
-from torchmigrate.rewrite.changes import AddArgument, template
+import ast
+from textwrap import dedent
+
+import pytest
+
+from tests.rewrite.support import call, changed
+from torchmigrate.model.findings import Change
+from torchmigrate.rewrite.changes import AddArgument, replace, template
 from torchmigrate.text.source import Source
 
-from .support import call, changed
+
+def longer(source: Source) -> Change:
+    """``f(…)`` with another argument of 40 characters."""
+    return AddArgument(call(source, "f"), template("w" * 40), "k")
 
 
-def test_a_call_that_is_a_statement_is_broken_within_its_block() -> None:
-    def longer(source: Source) -> AddArgument:
-        return AddArgument(call(source, "function"), template("'" + 60 * "x" + "'"), "added")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # What fits on one line stands on one.
+        (
+            f"y = f({'a' * 30}, 1).module()(z)\n",
+            f"y = f(\n    {'a' * 30}, 1, k={'w' * 40}\n).module()(z)\n",
+        ),
+        # What does not stands on a line each, with a comma behind.
+        (
+            f"y = f({'a' * 44}, 1)\n",
+            f"y = f(\n    {'a' * 44},\n    1,\n    k={'w' * 40},\n)\n",
+        ),
+        # So does what ends in a comma already.
+        (
+            f"y = f({'a' * 44}, 1,)\n",
+            f"y = f(\n    {'a' * 44},\n    1,\n    k={'w' * 40},\n)\n",
+        ),
+        # A comment stays behind the statement.
+        (
+            f"def g():\n    return f({'a' * 30}, 1)  # {'c' * 9}\n",
+            f"def g():\n    return f(\n        {'a' * 30}, 1, k={'w' * 40}\n    )  # {'c' * 9}\n",
+        ),
+        # The statement is nothing but the call; its line is a part of another one.
+        (
+            f"def g():\n    f({'a' * 36})  # c\n",
+            f"def g():\n    f(\n        {'a' * 36}, k={'w' * 40}\n    )  # c\n",
+        ),
+        (
+            f"d = {{\n    'a': f({'a' * 36}),\n}}\n",
+            f"d = {{\n    'a': f(\n        {'a' * 36}, k={'w' * 40}\n    ),\n}}\n",
+        ),
+        # Inside of an f-string nothing breaks.
+        (f"y = f'{{f({'a' * 40})}}'\n", f"y = f'{{f({'a' * 40}, k={'w' * 40})}}'\n"),
+    ],
+)
+def test_a_long_call(before: str, after: str) -> None:
+    assert changed(before, longer) == after
 
-    before = "class C:\n    def f(self):\n        function(argument_one)\n"
-    lines = ["function(", "    argument_one,", f"    added='{60 * 'x'}',", ")"]
-    after = "".join(f"        {line}\n" for line in lines)
-    assert changed(before, longer) == f"class C:\n    def f(self):\n{after}"
+
+def test_what_is_long_inside_is_broken_too() -> None:
+    def change(source: Source) -> Change:
+        found = call(source, "f")
+        return replace(found, "save({x}, path)", x=found)
+
+    before = f"""\
+    def g():
+        f({"a" * 40}, {"b" * 34})
+    """
+    after = f"""\
+    def g():
+        save(
+            f({"a" * 40}, {"b" * 34}),
+            path,
+        )
+    """
+    assert changed(before, change) == dedent(after)
+
+
+def test_lines_that_were_long_before_stay() -> None:
+    def change(source: Source) -> Change:
+        node = call(source, "f").func
+        assert isinstance(node, ast.Name)
+        return replace(node, "module.f")
+
+    before = f"y = f(1) + g({'a' * 80}, 2)\n"
+    assert changed(before, change) == f"y = module.f(1) + g({'a' * 80}, 2)\n"

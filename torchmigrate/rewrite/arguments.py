@@ -18,8 +18,8 @@ def dropped(arguments: Sequence[cst.Arg], gone: Collection[cst.Arg]) -> list[cst
     return kept
 
 
-def added(call: cst.Call, value: cst.BaseExpression, keyword: str | None) -> cst.Call:
-    """The call with one more argument, on a line of its own where the others have theirs."""
+def added(call: cst.Call, value: cst.BaseExpression, keyword: str | None, *, first: bool = False) -> cst.Call:
+    """The call with one more argument, the last one or the first, on a line of its own where the others have theirs."""
     new = cst.Arg(value)
     if keyword is not None:
         new = new.with_changes(
@@ -30,6 +30,8 @@ def added(call: cst.Call, value: cst.BaseExpression, keyword: str | None) -> cst
         return call.with_changes(args=[new])
     *others, last = call.args
     between = _between(call)
+    if first:
+        return call.with_changes(args=[new.with_changes(comma=between), *call.args])
     ends_in_comma = isinstance(last.comma, cst.Comma)
     if ends_in_comma:
         new = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)

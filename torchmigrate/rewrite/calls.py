@@ -6,6 +6,9 @@ import ast
 from collections.abc import Collection
 
 from torchmigrate.model.findings import Edit, Span
+from torchmigrate.semantics.calls import argument as argument
+from torchmigrate.semantics.calls import arguments as arguments
+from torchmigrate.semantics.calls import value as value
 from torchmigrate.text.source import Source
 
 
@@ -24,24 +27,6 @@ def outer(source: Source, node: ast.expr, start: int = 0) -> Span:
 def opening(source: Source, call: ast.Call) -> int:
     """The offset behind the parenthesis that opens the arguments."""
     return source.text.index(b"(", outer(source, call.func, source.span(call).start).end) + 1
-
-
-def arguments(call: ast.Call) -> list[ast.expr | ast.keyword]:
-    """Positional and keyword arguments, as written."""
-    return sorted([*call.args, *call.keywords], key=lambda node: (node.lineno, node.col_offset))
-
-
-def value(node: ast.expr | ast.keyword) -> ast.expr:
-    """What an argument gives."""
-    return node.value if isinstance(node, ast.keyword) else node
-
-
-def argument(call: ast.Call, position: int | None, *names: str) -> ast.expr | None:
-    """The value of the argument at a position, or under one of the names."""
-    if position is not None and position < len(call.args):
-        before = call.args[: position + 1]
-        return None if any(isinstance(a, ast.Starred) for a in before) else call.args[position]
-    return next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
 
 
 def span_of(source: Source, call: ast.Call, node: ast.expr | ast.keyword) -> Span:

@@ -79,11 +79,12 @@ class DropArguments(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AddArgument(Change):
-    """Adds an argument behind the last one of a call, laid out as those before it."""
+    """Adds an argument behind the last one of a call, or before the first one, laid out as the others."""
 
     call: ast.Call
     value: Template
     keyword: str | None = None
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

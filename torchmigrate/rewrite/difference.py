@@ -44,7 +44,12 @@ def _with_gap_of_its_own(region: Region, edit: Edit) -> Iterator[Edit]:
     blank = lines[-1] if len(lines) > 1 else ""
     before = edit.start - len(blank)
     is_insertion = edit.start == edit.end and region.span.start <= before
-    if blank and not blank.strip() and is_insertion and region.source.text.startswith(blank.encode(), before):
+    if (
+        blank.endswith("\n")
+        and not blank.strip()
+        and is_insertion
+        and region.source.text.startswith(blank.encode(), before)
+    ):
         yield Edit(before, before, blank + edit.text.removesuffix(blank).removesuffix(blank))
         yield Edit(edit.start, edit.start, blank)
     else:

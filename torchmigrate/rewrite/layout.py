@@ -1,29 +1,74 @@
-"""Lines that a change made too long, broken as a formatter breaks them: an argument a line, and a trailing comma."""
+"""Lines that a change made too long, broken as a formatter breaks them.
+
+The arguments of a call go on one line of their own, or on a line each, with a trailing comma.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
 from torchmigrate.model.findings import Span
 
-from .comments import Line
 from .region import Region, parents_of, spans_of
 
+_NO_COMMA = cst.MaybeSentinel.DEFAULT
 _LEAST, _MOST = 88, 120
 _ROUNDS = 4
 _WORTHWHILE = 30
-"""Characters between the parentheses of a call from which on it is broken; fewer may stand behind it."""
+"""Characters between the parentheses of a call from which on it is broken."""
+_BEHIND = 60
+"""Characters behind a call up to which it is broken: ``).module().to(device)``."""
 
 
 def broken(region: Region, module: cst.Module) -> cst.Module:
     """The module with calls that are new, and make lines longer than this file has them, on several lines."""
     limit = _limit(region)
     for _ in range(_ROUNDS):
-        call = _too_long(region, module, limit)
-        if call is None:
+        found = _too_long(region, module, limit)
+        if found is None:
             break
-        module = _with(module, *call)
+        module = _with(module, found.call, found.broken(limit))
     return module
+
+
+@dataclass(frozen=True)
+class _Long:
+    """A call on a line that is too long."""
+
+    call: cst.Call
+    indent: str
+    """That of its line."""
+    margin: str
+    """How far the line is indented within its block."""
+
+    def broken(self, limit: int) -> cst.Call:
+        """The call with its arguments on a line of their own if they fit, else on a line each."""
+        arguments = self.call.args
+        has_comma = isinstance(arguments[-1].comma, cst.Comma)
+        if not has_comma and len(self.indent) + 4 + len(_listed(arguments)) <= limit:
+            last = arguments[-1].with_changes(whitespace_after_arg=self._line(""))
+            return self.call.with_changes(
+                args=[*arguments[:-1], last], whitespace_before_args=self._line("    ")
+            )
+        return self._exploded()
+
+    def _exploded(self) -> cst.Call:
+        *others, last = self.call.args
+        comma = cst.Comma(whitespace_after=self._line("    "))
+        made = [argument.with_changes(comma=comma) for argument in others]
+        if last.star:
+            made.append(last.with_changes(whitespace_after_arg=self._line(""), comma=_NO_COMMA))
+        else:
+            made.append(last.with_changes(comma=cst.Comma(whitespace_after=self._line(""))))
+        return self.call.with_changes(args=made, whitespace_before_args=self._line("    "))
+
+    def _line(self, extra: str) -> cst.ParenthesizedWhitespace:
+        first = cst.TrailingWhitespace(whitespace=cst.SimpleWhitespace(""))
+        indent = cst.SimpleWhitespace(self.margin + extra)
+        return cst.ParenthesizedWhitespace(first, indent=True, last_line=indent)
 
 
 def _limit(region: Region) -> int:
@@ -33,36 +78,45 @@ def _limit(region: Region) -> int:
     return min(max(longest, _LEAST), _MOST)
 
 
-def _too_long(region: Region, module: cst.Module, limit: int) -> tuple[cst.Call, str] | None:
-    """The outermost new call on a line that is too long, and how far that line is indented within its block."""
+def _too_long(region: Region, module: cst.Module, limit: int) -> _Long | None:
+    """The outermost new call on a line that is too long, if breaking it helps."""
     code = module.code
     if max(map(len, code.splitlines()), default=0) <= limit:
         return None
     text = code.encode()
-    statement = 0
-    for node, span in sorted(spans_of(module).items(), key=_outside_in):
-        if isinstance(node, Line):
-            statement = span.start
+    spans, parents = spans_of(module), parents_of(module)
+    for node, span in sorted(spans.items(), key=lambda item: (item[1].start, -item[1].end)):
         if not isinstance(node, cst.Call) or node in region.spans or not node.args:
             continue
         line = _line(text, span.start)
         if len(line) > limit and _may_break(text, node, span):
-            return node, _indent(line).removeprefix(_indent(_line(text, statement)))
+            statement = _statement(node, parents)
+            if statement is not None:
+                around = _indent(_line(text, spans[statement].start))
+                return _Long(node, _indent(line), _indent(line).removeprefix(around))
     return None
 
 
-def _outside_in(item: tuple[cst.CSTNode, Span]) -> tuple[int, int, bool]:
-    """Orders nodes as they are walked: a statement before the call that it consists of."""
-    node, span = item
-    return span.start, -span.end, not isinstance(node, Line)
+def _statement(node: cst.CSTNode, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> cst.CSTNode | None:
+    """The statement around a node; None inside of an f-string, whose lines may not break before Python 3.12."""
+    while not isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+        if isinstance(node, cst.FormattedString):
+            return None
+        node = parents[node]
+    return node
 
 
 def _may_break(text: bytes, call: cst.Call, span: Span) -> bool:
     """Whether the call stands on one line, and its arguments on lines of their own would be worth it."""
-    code = text[span.start : span.end].decode()
+    code = text[span.start : span.end]
     behind = text[span.end : text.find(b"\n", span.end)].split(b"#")[0]
-    is_plain = "\n" not in code and not isinstance(call.args[0].value, cst.GeneratorExp)
-    return is_plain and len(code.partition("(")[2]) >= _WORTHWHILE and len(behind) < _WORTHWHILE
+    is_plain = b"\n" not in code and not isinstance(call.args[0].value, cst.GeneratorExp)
+    return is_plain and len(_listed(call.args)) >= _WORTHWHILE and len(behind) < _BEHIND
+
+
+def _listed(arguments: Sequence[cst.Arg]) -> str:
+    code = cst.Module([]).code_for_node
+    return ", ".join(code(argument.with_changes(comma=_NO_COMMA)) for argument in arguments)
 
 
 def _line(text: bytes, offset: int) -> str:
@@ -74,23 +128,8 @@ def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def _exploded(call: cst.Call, margin: str) -> cst.Call:
-    def line(extra: str) -> cst.ParenthesizedWhitespace:
-        first = cst.TrailingWhitespace(whitespace=cst.SimpleWhitespace(""))
-        return cst.ParenthesizedWhitespace(first, indent=True, last_line=cst.SimpleWhitespace(margin + extra))
-
-    *others, last = call.args
-    arguments = [argument.with_changes(comma=cst.Comma(whitespace_after=line("    "))) for argument in others]
-    arguments.append(
-        last.with_changes(whitespace_after_arg=line(""), comma=cst.MaybeSentinel.DEFAULT)
-        if last.star
-        else last.with_changes(comma=cst.Comma(whitespace_after=line("")))
-    )
-    return call.with_changes(args=arguments, whitespace_before_args=line("    "))
-
-
-def _with(module: cst.Module, call: cst.Call, margin: str) -> cst.Module:
-    """The module with one call on several lines; all else stays the very same nodes."""
+def _with(module: cst.Module, call: cst.Call, new: cst.Call) -> cst.Module:
+    """The module with another call in the place of one; all else stays the very same nodes."""
     parents = parents_of(module)
     path: set[cst.CSTNode] = {module, call}
     node: cst.CSTNode = call
@@ -98,11 +137,11 @@ def _with(module: cst.Module, call: cst.Call, margin: str) -> cst.Module:
         node = parents[node]
         path.add(node)
 
-    class Exploding(cst.CSTTransformer):
+    class Replacing(cst.CSTTransformer):
         def on_visit(self, node: cst.CSTNode) -> bool:
             return node in path
 
         def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]
-            return _exploded(call, margin) if original_node is call else updated_node
+            return new if original_node is call else updated_node
 
-    return cst.ensure_type(module.visit(Exploding()), cst.Module)
+    return cst.ensure_type(module.visit(Replacing()), cst.Module)

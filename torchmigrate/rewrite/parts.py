@@ -24,7 +24,10 @@ def marked(template: Template) -> str:
             return part.text
         if isinstance(part, _Single):
             return mark_of(name)
-        return ", ".join(mark_of(f"{name}_{index}") for index in range(len(part)))
+        return ", ".join(
+            "*" * isinstance(element, ast.Starred) + mark_of(f"{name}_{index}")
+            for index, element in enumerate(part)
+        )
 
     return _written(template, mark)
 
@@ -43,6 +46,7 @@ def part_of(identifier: str, template: Template) -> ast.expr | Template | None:
     if part is None:
         listed, _, index = match[1].rpartition("_")
         part = template.parts[listed][int(index)]  # type: ignore[index]
+        part = part.value if isinstance(part, ast.Starred) else part
     assert isinstance(part, _Single)
     return part
 

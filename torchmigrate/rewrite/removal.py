@@ -56,13 +56,16 @@ class Removal:
             raise NoFix(effect)
 
     def _comment_in(self, statement: ast.stmt, gone: Sequence[Block]) -> str | None:
-        """The first comment in some of the blocks of a statement; none on the line where its header ends."""
+        """The first comment in some of the blocks of a statement.
+
+        None on the line where its header ends, and none behind its last statement: those stay.
+        """
         start = self._statements.start(statement)
         end = self._source.whole_line(self._statements.header_end(statement) or start).end
         for block in blocks_of(statement):
             if not block:
                 continue
-            part = Span(end, self._end(block))
+            part = Span(end, min(self._end(block), self._source.span(statement).end))
             end = max(part)
             if any(block is other for other in gone) and (found := self._comments(part)):
                 return found[0]

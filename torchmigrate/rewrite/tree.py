@@ -138,8 +138,8 @@ class _Surgery(cst.CSTTransformer):
                     bases=[a for a in kept if a.keyword is None and a.star != "**"],
                     keywords=[a for a in kept if a.keyword is not None or a.star == "**"],
                 )
-            case say.AddArgument(value=value, keyword=keyword), cst.Call():
-                return added(node, expression(value, self._built), keyword)
+            case say.AddArgument(value=value, keyword=keyword, first=first), cst.Call():
+                return added(node, expression(value, self._built), keyword, first=first)
             case say.DropOperands(operands=gone), cst.BooleanOperation():
                 assert isinstance(original, cst.BooleanOperation)
                 found = {self.region.expression(operand) for operand in gone}

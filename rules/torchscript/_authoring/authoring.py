@@ -1,4 +1,4 @@
-"""The symbols that make TorchScript, and the question whether a project still does."""
+"""The symbols that make, save and load TorchScript, and the question whether a project still does."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ from torchmigrate.api import Kind
 if TYPE_CHECKING:
     from torchmigrate.api import Context
 
+SCRIPTS = ("torch.jit.script", "torch.jit._script.script", "torch.jit._script._script_impl")
 METHODS = ("torch.jit.script_method", "torch.jit._script.script_method")
-SCRIPTING = (
-    "torch.jit.script",
-    "torch.jit._script.script",
-    "torch.jit._script._script_impl",
-    *METHODS,
-    "torch.jit.CompilationUnit",
-    "torch.jit._script.CompilationUnit",
-    "torch._C.CompilationUnit",
+UNITS = ("torch.jit.CompilationUnit", "torch.jit._script.CompilationUnit", "torch._C.CompilationUnit")
+TRACES = ("torch.jit.trace", "torch.jit._trace.trace", "torch.jit._trace._trace_impl")
+TRACE_MODULES = ("torch.jit.trace_module", "torch.jit._trace.trace_module")
+FREEZES = (
+    *("torch.jit.freeze", "torch.jit._freeze.freeze"),
+    *("torch.jit.run_frozen_optimizations", "torch.jit._freeze.run_frozen_optimizations"),
 )
-TRACING = (
-    "torch.jit.trace",
-    "torch.jit._trace.trace",
-    "torch.jit._trace._trace_impl",
-    "torch.jit.trace_module",
-    "torch.jit._trace.trace_module",
+OPTIMIZES = ("torch.jit.optimize_for_inference", "torch.jit._freeze.optimize_for_inference")
+SAVES = ("torch.jit.save", "torch.jit._serialization.save")
+LOADING = ("torch.jit.load", "torch.jit._serialization.load")
+BASES = ("torch.jit.ScriptModule", "torch.jit._script.ScriptModule")
+MADE = tuple(
+    f"torch.jit.{maker}()"
+    for maker in ("script", "trace", "trace_module", "freeze", "optimize_for_inference", "load")
 )
-AUTHORING = (*SCRIPTING, *TRACING, ".to_torchscript")
+"""The results of functions that give a ScriptModule."""
+SAVE_METHODS = tuple(f"{made}.save" for made in MADE)
+
+TRACING = (*TRACES, *TRACE_MODULES)
+AUTHORING = (*SCRIPTS, *METHODS, *UNITS, *TRACING, ".to_torchscript")
 """What compiles the project's own Python to TorchScript.
 
 `torch.jit.load` is not among them: a loaded file brings compiled code, which reads none of the project's markers.
 """
-BASES = ("torch.jit.ScriptModule", "torch.jit._script.ScriptModule")
-LOADING = ("torch.jit.load", "torch.jit._serialization.load")
 ASKS = (*AUTHORING, *BASES, *LOADING)
 """What a rule must put into its ``asks`` to call the functions below."""
 

@@ -5,27 +5,25 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchmigrate.rewrite import calls
+from torchmigrate.api import NoFix
+from torchmigrate.semantics.calls import argument, arguments
 from torchmigrate.semantics.dataflow import RETURNED, Escape, is_returned
 
-from .._authoring.authoring import LOADING
+from .._authoring.authoring import (
+    FREEZES,
+    LOADING,
+    OPTIMIZES,
+    SAVE_METHODS,
+    SAVES,
+    SCRIPTS,
+    TRACE_MODULES,
+    TRACES,
+)
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-TRACES = ("torch.jit.trace", "torch.jit._trace.trace", "torch.jit._trace._trace_impl")
-TRACE_MODULES = ("torch.jit.trace_module", "torch.jit._trace.trace_module")
-SCRIPTS = ("torch.jit.script", "torch.jit._script.script", "torch.jit._script._script_impl")
-FREEZES = (
-    *("torch.jit.freeze", "torch.jit._freeze.freeze"),
-    *("torch.jit.run_frozen_optimizations", "torch.jit._freeze.run_frozen_optimizations"),
-    *("torch.jit.optimize_for_inference", "torch.jit._freeze.optimize_for_inference"),
-)
-SAVES = ("torch.jit.save", "torch.jit._serialization.save")
-MAKERS = ("script", "trace", "trace_module", "freeze", "optimize_for_inference", "load")
-"""The functions of torch.jit whose result is a ScriptModule."""
-SAVE_METHODS = tuple(f"torch.jit.{maker}().save" for maker in MAKERS)
-ASKS = (*TRACES, *TRACE_MODULES, *SCRIPTS, *FREEZES, *SAVES, *SAVE_METHODS, *LOADING)
+ASKS = (*TRACES, *TRACE_MODULES, *SCRIPTS, *FREEZES, *OPTIMIZES, *SAVES, *SAVE_METHODS, *LOADING)
 """What a rule must put into its ``asks`` for chains to be found."""
 
 _MODULE_METHODS = frozenset(
@@ -49,15 +47,10 @@ _MOVES = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", 
 _MODES = frozenset({"eval", "train"})
 
 
-class Withheld(Exception):
-    """There is no fix; the message says why."""
-
-
 class Chain:
     """A call that gives a ScriptModule, and all that its scope does with the result.
 
     Places are expressions that have the module for their value; a call beside one is what is done with it there.
-    Raises `Withheld`, or `Escape` where the module leaves the scope.
     """
 
     def __init__(self, use: Use, ctx: Context) -> None:
@@ -81,7 +74,7 @@ class Chain:
         self.moved = False
 
     def follow(self) -> None:
-        """Sorts everything that is done with the result."""
+        """Sorts everything that is done with the result. Raises NoFix, also where that leaves the scope."""
         self._follow(self.call)
 
     def called_with(self) -> list[ast.Call]:
@@ -91,11 +84,14 @@ class Chain:
 
     def path_of(self, place: ast.expr, call: ast.Call) -> ast.expr | None:
         """The path that a save of this chain writes to."""
-        return calls.argument(call, 0 if is_method(place, call) else 1, "f")
+        return argument(call, 0 if is_method(place, call) else 1, "f")
 
     def _follow(self, value: ast.expr) -> None:
-        for place in self.flow.places(value, self.scope):
-            self._sort(place)
+        try:
+            for place in self.flow.places(value, self.scope):
+                self._sort(place)
+        except Escape as way:
+            raise NoFix(f"its result {way}") from None
 
     def _sort(self, place: ast.expr) -> None:
         parent = self.flow.parents[place]
@@ -106,7 +102,7 @@ class Chain:
             if isinstance(around, ast.Call) and around.func is parent:
                 self._method(place, parent, around)
             elif parent.attr != "training" or not isinstance(parent.ctx, ast.Load):
-                raise Withheld(f"`.{parent.attr}` of its result has no counterpart")
+                raise NoFix(f"`.{parent.attr}` of its result has no counterpart")
         elif isinstance(parent, ast.Call) and parent.func is place:
             self.modules.append(place)
         elif isinstance(parent, ast.Call):
@@ -114,7 +110,8 @@ class Chain:
         elif isinstance(parent, ast.keyword) and isinstance(around, ast.Call):
             self._argument(place, around)
         elif not _is_none_test(parent):
-            raise Escape(RETURNED if is_returned(place, self.flow.parents) else self._way_out(parent))
+            way = RETURNED if is_returned(place, self.flow.parents) else self._way_out(parent)
+            raise NoFix(f"its result {way}")
 
     def _way_out(self, parent: ast.AST) -> str:
         if isinstance(parent, (ast.Assign, ast.AnnAssign)):
@@ -138,23 +135,23 @@ class Chain:
             self.keys_matter |= name in _KEYS
             self.modules.append(place)
         else:
-            raise Withheld(f"`.{name}()` of its result has no counterpart")
+            raise NoFix(f"`.{name}()` of its result has no counterpart")
 
     def _argument(self, place: ast.expr, call: ast.Call) -> None:
         resolved = self.ctx.resolve(call.func, self.use)
         name = resolved.names[0] if resolved is not None and resolved.certain else None
-        is_first = calls.argument(call, 0, "m", "mod") is place
+        is_first = argument(call, 0, "m", "mod") is place
         if name in SAVES and is_first:
             self.members.append(call.func)
             self.saves.append((place, call))
-        elif name in FREEZES and is_first:
-            if len(calls.arguments(call)) > 1:
-                raise Withheld("the further arguments of the optimization have no counterpart")
+        elif name in (*FREEZES, *OPTIMIZES) and is_first:
+            if len(arguments(call)) > 1:
+                raise NoFix("the further arguments of the optimization have no counterpart")
             self.members.append(call.func)
             self.wrappers.append((place, call))
             self._follow(call)
         elif not (name is None and isinstance(call.func, ast.Name) and call.func.id == "print"):
-            raise Escape(f"is passed to `{self.ctx.text(call.func)}`")
+            raise NoFix(f"its result is passed to `{self.ctx.text(call.func)}`")
 
 
 def is_method(place: ast.expr, call: ast.Call) -> bool:

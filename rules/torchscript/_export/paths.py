@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import os
-import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.model.findings import Edit
+from torchmigrate.rewrite.changes import RenameFile
 from torchmigrate.semantics.resolve import leaf, string
 
 if TYPE_CHECKING:
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
     from .chain import Chain
 
-_SUFFIX = re.compile(r"\.(?:pt|pth)(?=(['\"]{1,3})\Z)")
+Literal = ast.Constant | ast.JoinedStr
+_LITERALS = (ast.Constant, ast.JoinedStr)
+_SUFFIXES = (".pt", ".pth")
 
 
 def is_same(path: ast.expr | None, other: ast.expr, use: Use, chain: Chain) -> bool:
@@ -50,32 +52,31 @@ def _name(path: ast.expr | None, use: Use, ctx: Context) -> str | None:
     return os.path.basename(text) if text is not None else None
 
 
-def renamed(paths: list[ast.expr], ctx: Context, use: Use) -> list[Edit]:
-    """The edits that give the file the suffix ``.pt2``; none where something else names it too."""
-    literals = []
-    for path in paths:
-        found = _literal(path, use, ctx)
-        if found is None:
-            return []
-        literals.append(found)
-    spans = {ctx.source.span(literal) for literal in literals}
-    texts = {ctx.text(literal) for literal in literals}
+def renamed(paths: list[ast.expr], ctx: Context, use: Use) -> Iterator[RenameFile]:
+    """Gives the file that all the paths name the suffix ``.pt2``, unless something else names it too."""
+    found = [_literal(path, use, ctx) for path in paths]
+    literals = [literal for literal in found if literal is not None and _has_suffix(literal)]
+    if len(literals) < len(paths):
+        return
+    names = {_text(literal) for literal in literals}
     for node in ast.walk(ctx.source.tree):
-        if isinstance(node, (ast.Constant, ast.JoinedStr)) and hasattr(node, "lineno"):
-            mentions = isinstance(getattr(node, "value", ""), str) and ctx.text(node) in texts
-            if mentions and ctx.source.span(node) not in spans:
-                return []
-    edits = []
-    for span in sorted(spans):
-        match = _SUFFIX.search(ctx.source.segment(span))
-        if match is None:
-            return []
-        at = span.end - len(match[1])
-        edits.append(Edit(at - len(match[0].encode()), at, ".pt2"))
-    return edits
+        if isinstance(node, _LITERALS) and _text(node) in names and node not in literals:
+            return
+    for literal in dict.fromkeys(literals):
+        yield RenameFile(literal, ".pt2")
 
 
-def _literal(path: ast.expr, use: Use, ctx: Context) -> ast.expr | None:
+def _has_suffix(literal: Literal) -> bool:
+    last = literal.values[-1] if isinstance(literal, ast.JoinedStr) and literal.values else literal
+    return (string(last) or "").endswith(_SUFFIXES)
+
+
+def _text(literal: Literal) -> object:
+    """What is equal for literals that say the same."""
+    return literal.value if isinstance(literal, ast.Constant) else ast.dump(literal)
+
+
+def _literal(path: ast.expr, use: Use, ctx: Context) -> Literal | None:
     """The string literal that a path ends with."""
     if isinstance(path, ast.JoinedStr) or (isinstance(path, ast.Constant) and isinstance(path.value, str)):
         return path
@@ -88,7 +89,7 @@ def _literal(path: ast.expr, use: Use, ctx: Context) -> ast.expr | None:
     return None
 
 
-def _of_variable(name: ast.Name, use: Use, ctx: Context) -> ast.expr | None:
+def _of_variable(name: ast.Name, use: Use, ctx: Context) -> Literal | None:
     """The literal in a variable that only saves and loads read."""
     owner = use.place.scope.find(name.id)
     value = ctx.uses.flow.definition(name, use.place.scope)

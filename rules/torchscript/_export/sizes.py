@@ -5,25 +5,24 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchmigrate.rewrite import calls
+from torchmigrate.api import NoFix
+from torchmigrate.rewrite.changes import Template, template
+from torchmigrate.semantics.calls import argument
 
-from .chain import Withheld
 from .values import binding_of, shape_of
 
 if TYPE_CHECKING:
     from .chain import Chain
-    from .rewriting import Rewriting
 
 
-def dynamic_shapes(rewriting: Rewriting, inputs: ast.expr | None) -> str | None:
-    """The argument ``dynamic_shapes=…`` for the sizes that the calls of the result show to vary, or None.
+def dynamic_shapes(chain: Chain, inputs: ast.expr | None) -> Template | None:
+    """The value of ``dynamic_shapes`` for the sizes that the calls of the result show to vary, or None.
 
-    Raises Withheld where the export could not have them.
+    Raises NoFix where the export could not have them.
     """
-    chain = rewriting.chain
     examples = _several(inputs, chain)
     others = [call.args for call in chain.called_with()]
-    checks = calls.argument(chain.call, None, "check_inputs")
+    checks = argument(chain.call, None, "check_inputs")
     if isinstance(checks, (ast.List, ast.Tuple)):
         others += [_several(element, chain) for element in checks.elts]
     entries = []
@@ -39,19 +38,19 @@ def dynamic_shapes(rewriting: Rewriting, inputs: ast.expr | None) -> str | None:
                     d for d, (a, b) in enumerate(zip(sizes, given, strict=True)) if _differ(a, b, chain)
                 }
         if any(_number(sizes[d], chain) == 1 for d in varying if sizes is not None):
-            raise Withheld(
+            raise NoFix(
                 "other sizes are used here, and an example of size 1 would fix it; give it at least 2"
             )
         entries.append(sorted(varying))
     if not any(entries):
         return None
     if chain.ctx.options.minimum < (2, 6):
-        raise Withheld("several sizes are used here, and `torch.export.Dim.DYNAMIC` needs torch 2.6")
-    dim = rewriting.spell("torch.export.Dim")
-    text = ", ".join(
-        "{" + ", ".join(f"{d}: {dim}.DYNAMIC" for d in dims) + "}" if dims else "None" for dims in entries
+        raise NoFix("several sizes are used here, and `torch.export.Dim.DYNAMIC` needs torch 2.6")
+    shapes = ", ".join(
+        "{{" + ", ".join(f"{d}: {{dim}}.DYNAMIC" for d in dims) + "}}" if dims else "None" for dims in entries
     )
-    return f"dynamic_shapes=({text},)" if len(entries) == 1 else f"dynamic_shapes=({text})"
+    code = f"({shapes},)" if len(entries) == 1 else f"({shapes})"
+    return template(code, dim=chain.ctx.symbol("torch.export.Dim", chain.use))
 
 
 def _several(inputs: ast.expr | None, chain: Chain) -> list[ast.expr]:

@@ -7,9 +7,10 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, Safety
+from torchmigrate.api import Fix, NoFix, Safety
+from torchmigrate.model.findings import Change
 from torchmigrate.model.versions import Version
-from torchmigrate.rewrite.blocks import Blocks
+from torchmigrate.rewrite.changes import replace
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -20,13 +21,18 @@ _COMPILE: Version = (2, 0)
 _TITLE = "Remove the branch that no supported torch reaches"
 
 
-def dead_arm(use: Use, ctx: Context) -> Fix | str | None:
-    """The fix that removes the branch around ``use``, or why it stays; None where no such branch is dead."""
+def dead_arm(use: Use, ctx: Context) -> Fix | None:
+    """The fix that removes the branch around ``use``; None where no such branch is dead. Raises NoFix where it stays."""
+    change = _without_arm(use, ctx)
+    return None if change is None else Fix((change,), Safety.UNSAFE, _TITLE)
+
+
+def _without_arm(use: Use, ctx: Context) -> Change | None:
     for parent, child in pairwise((*use.parents, use.node)):
         if isinstance(parent, ast.IfExp) and child is not parent.test:
             value = decided(parent.test, use, ctx)
             if value is not None and child is (parent.orelse if value else parent.body):
-                return _live_operand(parent, value, ctx)
+                return replace(parent, "{live}", live=parent.body if value else parent.orelse)
     for inner, outer in pairwise(use.place.outwards()):
         node = outer.statement
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -34,7 +40,7 @@ def dead_arm(use: Use, ctx: Context) -> Fix | str | None:
         if isinstance(node, ast.If):
             value = decided(node.test, use, ctx)
             if value is not None and inner.statement in (node.orelse if value else node.body):
-                return _fix(Blocks(ctx.source).decided(outer, value))
+                return ctx.decided(outer, value)
         if isinstance(node, ast.Try) and _compiles(node, use, ctx) and _is_in_handler(node, inner):
             return _without_handler(node, outer, inner, ctx)
     return None
@@ -110,23 +116,10 @@ def _is_in_handler(node: ast.Try, inner: Place) -> bool:
     return any(inner.statement in handler.body for handler in node.handlers)
 
 
-def _without_handler(node: ast.Try, outer: Place, inner: Place, ctx: Context) -> Fix | str:
+def _without_handler(node: ast.Try, outer: Place, inner: Place, ctx: Context) -> Change:
     """Leaves what the ``try`` block does, or, in a longer chain, what the arm itself falls back to."""
     if isinstance(inner.statement, ast.Try) and len(inner.block) == 1 and len(inner.statement.handlers) == 1:
-        return _fix(Blocks(ctx.source).unwrapped(inner, inner.statement.handlers[0].body))
+        return ctx.unwrapped(inner, inner.statement.handlers[0].body)
     if len(node.handlers) > 1:
-        return "the fallback is one of several handlers; remove it by hand"
-    return _fix(Blocks(ctx.source).unwrapped(outer, node.body))
-
-
-def _live_operand(node: ast.IfExp, value: bool, ctx: Context) -> Fix | str:
-    live = node.body if value else node.orelse
-    whole = ctx.source.span(node)
-    if b"#" in ctx.source.text[whole.start : whole.end]:
-        return "a comment stands in the part that would go"
-    parent = ctx.uses.flow.parents[node]
-    return Fix((ctx.replace(node, ctx.embedded(live, parent)),), Safety.UNSAFE, _TITLE)
-
-
-def _fix(edits: tuple[object, ...] | str) -> Fix | str:
-    return edits if isinstance(edits, str) else Fix(edits, Safety.UNSAFE, _TITLE)  # type: ignore[arg-type]
+        raise NoFix("the fallback is one of several handlers; remove it by hand")
+    return ctx.unwrapped(outer, node.body)

@@ -1,0 +1,23 @@
+"""The arguments of calls."""
+
+from __future__ import annotations
+
+import ast
+
+
+def arguments(call: ast.Call) -> list[ast.expr | ast.keyword]:
+    """Positional and keyword arguments, as written."""
+    return sorted([*call.args, *call.keywords], key=lambda node: (node.lineno, node.col_offset))
+
+
+def value(node: ast.expr | ast.keyword) -> ast.expr:
+    """What an argument gives."""
+    return node.value if isinstance(node, ast.keyword) else node
+
+
+def argument(call: ast.Call, position: int | None, *names: str) -> ast.expr | None:
+    """The value of the argument at a position, or under one of the names."""
+    if position is not None and position < len(call.args):
+        before = call.args[: position + 1]
+        return None if any(isinstance(a, ast.Starred) for a in before) else call.args[position]
+    return next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
