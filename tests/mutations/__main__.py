@@ -24,7 +24,12 @@ def main() -> int:
     paths = sorted({file for path in given for file in (path.rglob("*.py") if path.is_dir() else [path])})
     made = [mutant for path in paths for mutant in mutants(path)]
     began = time.monotonic()
-    outcomes = sorted(tried(made, options.jobs), key=lambda o: (o.mutant.path, o.mutant.start))
+    outcomes = []
+    for outcome in tried(made, options.jobs):
+        outcomes.append(outcome)
+        if sys.stderr.isatty():
+            print(f"\r{len(outcomes)} of {len(made)}", end="\r", file=sys.stderr)
+    outcomes.sort(key=lambda outcome: (outcome.mutant.path, outcome.mutant.start))
     survivors = [outcome.mutant for outcome in outcomes if outcome.caught is None]
     surprises = [mutant for mutant in survivors if _known(mutant) is None]
     _table(outcomes)

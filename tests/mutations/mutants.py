@@ -138,7 +138,8 @@ class _Module:
 
     def _messages(self, value: ast.expr) -> Iterator[Mutant]:
         for node in self._strings(value):
-            yield self._mutant(Fault.MESSAGE, node, f"({self._text(node)})[:-3]")
+            if len(self._text(node)) > len('"abc"'):
+                yield self._mutant(Fault.MESSAGE, node, f"({self._text(node)})[:-3]")
 
     def _strings(self, value: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> Iterator[ast.expr]:
         """The literals that may be the text of an expression, as far as this module tells."""

@@ -7,8 +7,10 @@ outlives its trial. The other modules are compiled once, before.
 from __future__ import annotations
 
 import builtins
+import importlib
 import importlib.machinery
 import multiprocessing
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -50,18 +52,28 @@ def family_of(path: Path) -> str:
 
 def tried(mutants: Sequence[Mutant], jobs: int) -> Iterator[Outcome]:
     """The outcome of each mutant, in no particular order."""
-    assert not any(name.startswith("torchmigrate.rules.") for name in sys.modules)
     codes = {str(path): compile(path.read_bytes(), path, "exec") for path in RULES.rglob("*.py")}
     context = multiprocessing.get_context("fork")
     with context.Pool(1, _install, [codes]) as pool:
-        plain = pool.apply(_described)
+        plain, imported = pool.apply(_described)
+    for name in imported:  # once here, and not in every process
+        importlib.import_module(name)
+    assert not any(map(_is_rule, sys.modules))
     with context.Pool(jobs, _install, [codes], maxtasksperchild=1) as pool:
         yield from pool.imap_unordered(partial(_try, plain), mutants, chunksize=1)
 
 
-def _described() -> dict[str, str]:
-    """What every case gives without a fault."""
-    return {str(case): case.described(older=False) for case in cases()}
+def _described() -> tuple[dict[str, str], list[str]]:
+    """What every case gives without a fault, and the modules that it takes, without those of rules."""
+    plain = {str(case): case.described(older=False) for case in cases()}
+    return plain, [name for name in sys.modules if name.startswith(_PRELOADED) and not _is_rule(name)]
+
+
+_PRELOADED = ("torchmigrate.", "libcst.", "tomlkit.", "packaging.")
+
+
+def _is_rule(name: str) -> bool:
+    return name.startswith("torchmigrate.rules.")
 
 
 def _try(plain: dict[str, str], mutant: Mutant) -> Outcome:
@@ -98,7 +110,14 @@ def _install(codes: dict[str, CodeType]) -> None:
 
 
 def _concerned(mutant: Mutant) -> list[Case]:
-    """The cases of the family, those of the rule itself first."""
+    """The cases of the family, those of the rule itself first, then those that its code is found in."""
     family = family_of(mutant.path)
     found = [case for case in cases() if case.path.parent.parent.name == family]
-    return sorted(found, key=lambda case: case.path.parent.name != mutant.path.stem)
+    code = re.search(r'\bcode="(\w+)"', mutant.text)
+    return sorted(
+        found,
+        key=lambda case: (
+            case.path.parent.name != mutant.path.stem,
+            code is None or f" {code[1]} " not in case.recorded,
+        ),
+    )
