@@ -93,8 +93,12 @@ class _Module:
             elif isinstance(node, ast.Return) and node.value is not None:
                 yield from self._returned(node.value, self.owner[node])
             elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
-                if not hasattr(builtins, ast.unparse(node.exc.func)):  # no fix, and not a fault of the rule
-                    yield from self._reasons(node.exc.args[0])
+                yield from self._raised(node.exc)
+
+    def _raised(self, call: ast.Call) -> Iterator[Mutant]:
+        """Of an exception that says why there is no fix: one of the project's own."""
+        if not hasattr(builtins, ast.unparse(call.func)):
+            yield from self._reasons(call.args[0])
 
     def _called(self, call: ast.Call) -> Iterator[Mutant]:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)

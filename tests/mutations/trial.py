@@ -12,16 +12,19 @@ import importlib.machinery
 import multiprocessing
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import CodeType
+from typing import ParamSpec, TypeVar
 
 from tests.mutations.mutants import MOVED, Mutant
 from tests.rules.cases import Case, cases, declared_otherwise
 from torchmigrate.findings import Finding, Span
 
+P = ParamSpec("P")
+T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "rules"
 
@@ -78,18 +81,30 @@ def _is_rule(name: str) -> bool:
 
 def _try(plain: dict[str, str], mutant: Mutant) -> Outcome:
     _codes[str(mutant.path)] = compile(mutant.text, str(mutant.path), "exec")
-    telling = (case for case in _concerned(mutant) if _result(case) != plain[str(case)])
-    case = next(telling, None)
+    concerned = _concerned(mutant)
+    telling = (case for case in concerned if _result(case.described, older=False) != plain[str(case)])
+    own = (case for case in concerned if case.path.parent.name == mutant.path.stem)
+    wrong = (case for case in own if _result(_fixed, case) != _result(_wanted, case))
+    case = next(telling, None) or next(wrong, None)
     if case is not None:
         return Outcome(mutant, str(case))
     return Outcome(mutant, "the declared safety" if declared_otherwise() else None)
 
 
-def _result(case: Case) -> str:
+def _result(function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | str:
     try:
-        return case.described(older=False)
+        return function(*given, **named)
     except Exception as error:  # a mutant may do anything
         return repr(error)
+
+
+def _fixed(case: Case) -> dict[str, bytes]:
+    return {path: result.after for path, result in case.fixed().items() if result.after != result.before}
+
+
+def _wanted(case: Case) -> dict[str, bytes]:
+    wanted = {file: file.with_name(f"{file.stem}.fixed{file.suffix}") for file in case.files}
+    return {str(file): result.read_bytes() for file, result in wanted.items() if result.exists()}
 
 
 _codes: dict[str, CodeType] = {}

@@ -22,11 +22,12 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
-from tests.support import Checked, settings_of
+from tests.support import Checked, fixed, settings_of
 from torchmigrate.documents.kinds import kind_of
 from torchmigrate.findings import Finding
 from torchmigrate.registry import rules
 from torchmigrate.rule import Safety, Severity
+from torchmigrate.runner import FixResult
 from torchmigrate.settings import Settings
 from torchmigrate.versions import OLDEST, Version, render
 
@@ -95,6 +96,10 @@ class Case:
     def checked(self) -> Checked:
         """What checking it gives."""
         return self._checked(self.options[0])
+
+    def fixed(self) -> dict[str, FixResult]:
+        """What fixing it gives, by path."""
+        return fixed({str(file): file.read_bytes() for file in self.files}, *self.options)
 
     def _checked(self, settings: Settings) -> Checked:
         return Checked.of(self.files, settings, self.options[1])

@@ -38,7 +38,7 @@ def test_findings(case: Case, accept: bool) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_fixes(case: Case, accept: bool) -> None:
-    results = fixed({str(file): file.read_bytes() for file in case.files}, *case.options)
+    results = case.fixed()
     for file in case.files:
         result = results[str(file)]
         assert not result.result.errors
