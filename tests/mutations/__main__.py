@@ -10,12 +10,12 @@ from collections import Counter
 from pathlib import Path
 
 from tests.mutations.mutants import Fault, Mutant, mutants
-from tests.mutations.survivors import EQUIVALENT
+from tests.mutations.survivors import KNOWN
 from tests.mutations.trial import ROOT, RULES, Outcome, tried
 
 
 def main() -> int:
-    """0 if every mutant is caught, but those that are known to change nothing."""
+    """0 if every mutant is caught, but those in the list of `tests.mutations.survivors`."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutations", description=__doc__)
     parser.add_argument("modules", nargs="*", type=Path, help="modules of rules, or folders (all)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
@@ -45,7 +45,7 @@ def main() -> int:
 def _known(mutant: Mutant) -> str | None:
     """Why a mutant may survive."""
     text = mutant.path.read_text("utf-8").splitlines()[mutant.line - 1]
-    for (path, part), reason in EQUIVALENT.items():
+    for (path, part), reason in KNOWN.items():
         if mutant.path.relative_to(RULES).as_posix() == path and part in text:
             return reason
     return None
