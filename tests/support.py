@@ -69,6 +69,11 @@ class Checked:
         return cls({result.path: result for result in results})
 
     @property
+    def findings(self) -> list[Finding]:
+        """All findings."""
+        return [finding for result in self.results.values() for finding in result.findings]
+
+    @property
     def errors(self) -> list[FileError]:
         """All errors."""
         return [error for result in self.results.values() for error in result.errors]

@@ -42,6 +42,7 @@ _RENAMED = {
     "_set_pg_timeout": "set_timeout",
 }
 _REMAINING = ("all_reduce_coalesced", "all_gather_coalesced")
+_SINCE: Version = (2, 4)
 _NEWER: dict[str, Version] = {"_set_pg_timeout": (2, 14)}
 """Names that warn, and have a successor, only since this version."""
 
@@ -54,7 +55,7 @@ rule = Rule(
     message="`{symbol}` is deprecated since torch {deprecated} and has no public successor: call the collective on each "
     "tensor",
     since=(2, 0),
-    deprecated=(2, 4),
+    deprecated=_SINCE,
     safety=Safety.SAFE,
     kinds=frozenset(Kind) - {*_UNTOUCHED, Kind.IMPORT},
 )
@@ -68,7 +69,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         yield ctx.finding(use)
         return
     newer = _NEWER.get(old)
-    if (newer or (0, 0)) <= ctx.options.target and not _is_fallback(use, new, ctx):
+    if (newer or _SINCE) <= ctx.options.target and not _is_fallback(use, new, ctx):
         since = "{deprecated}" if newer is None else render(newer)
         message = f"`{{symbol}}` is deprecated since torch {since}; its name is `torch.distributed.{new}`"
         yield ctx.finding(use, message, fix=lambda: _fix(use, old, new, ctx))

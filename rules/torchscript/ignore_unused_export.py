@@ -36,7 +36,7 @@ rule = Rule(
     code="TS151",
     symbols=(*(f"torch.jit.{name}" for name in _NAMES), *(f"torch._jit_internal.{name}" for name in _NAMES)),
     message="`{symbol}` marks code for TorchScript and does nothing else; it can go once nothing scripts this code",
-    safety=Safety.UNSAFE,
+    safety=Safety.SAFE,
     asks=inert.ASKS,
 )
 

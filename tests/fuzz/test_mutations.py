@@ -14,12 +14,12 @@ from tests.fuzz.invariants import checked, codes, hold, lines
 from tests.fuzz.layout import relaid
 from tests.fuzz.programs import NAMES
 from tests.fuzz.respell import moved, renamable, renamed
-from tests.rules.test_fixtures import FIXTURES, cases
+from tests.rules.cases import FIXTURES, cases
 
 
 def programs() -> list[Path]:
     """The fixtures of one module. A suppression speaks of lines, so that its layout matters."""
-    files = [case for case in [*cases(), *FIXTURES.glob("p2p/*.py")] if case.is_file()]
+    files = [*(case.path for case in cases() if case.path.is_file()), *FIXTURES.glob("p2p/*.py")]
     return [file for file in files if file.suffix == ".py" and b"torchmigrate:" not in file.read_bytes()]
 
 
