@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.support import check_text
+from torchmigrate.engine.registry import rules
+from torchmigrate.model.rule import Rule
+from torchmigrate.model.versions import render
 
 FLAGS = ("--unsafe", "--min-version", "2.12")
 RETURNED = "its result is returned, and what the callers do with it is not known here"
@@ -44,3 +49,17 @@ def test_a_fork_waits_for_what_is_scripted() -> None:
     assert first.withheld.startswith(
         "TorchScript runs what is forked at the same time; waits for `torch.jit.script`"
     )
+
+
+@pytest.mark.parametrize("rule", rules().values(), ids=lambda rule: rule.code)
+def test_a_message_names_versions_that_the_rule_has(rule: Rule) -> None:
+    named = set(re.findall(r"{(\w+)}", rule.message)) - {"symbol"}
+    assert all(getattr(rule, name) for name in named)
+    versions = {render(version) for version in (rule.deprecated, rule.breaks) if version is not None}
+    repeated = versions.intersection(re.findall(r"since torch (\d+\.\d+)", rule.message))
+    assert rule.family != "torchscript" or not repeated, "say {deprecated} or {breaks}"
+
+
+def test_the_versions_of_a_rule_stand_in_its_messages() -> None:
+    (found,) = (f for f in check_text("import torch\n@torch.jit.interface\nclass C: ...\n", *FLAGS))
+    assert found.message.startswith("`torch.jit.interface` is deprecated since torch 2.11 and means nothing")

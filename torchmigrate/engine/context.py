@@ -183,13 +183,13 @@ class Context:
         """A finding of the current rule at a use (or at ``span``).
 
         ``message`` defaults to the rule's; in both, ``{symbol}`` becomes the qualified name, and ``{since}``,
-        ``{deprecated}`` and ``{breaks}`` the versions of the rule.
+        ``{deprecated}`` and ``{breaks}`` become the rule's versions.
         """
         span = span or self.source.span(use.node)
         made = self._fix(use, fix) if fix is not None else None
         return Finding(
             code=self.rule.code,
-            message=self.rule.sentence(message or self.rule.message, use.name),
+            message=self._filled(message or self.rule.message, use),
             severity=severity or self.severity,
             path=self.source.path,
             span=span,
@@ -199,6 +199,13 @@ class Context:
             hint=hint,
             source_lines=self.source.lines(span),
         )
+
+    def _filled(self, message: str, use: Use) -> str:
+        message = message.replace("{symbol}", use.name)
+        for name in ("since", "deprecated", "breaks"):
+            version = getattr(self.rule, name)
+            message = message if version is None else message.replace(f"{{{name}}}", render(version))
+        return message
 
     @property
     def severity(self) -> Severity:

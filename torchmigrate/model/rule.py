@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from torchmigrate.model.versions import Version, render
+from torchmigrate.model.versions import Version
 from torchmigrate.model.vocabulary import Kind, Safety, Sort
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -31,7 +31,10 @@ class Rule:
     code: str
     symbols: tuple[str, ...] = ()
     message: str = ""
-    """One sentence on what is wrong and what to do; see `sentence` for what stands in braces."""
+    """One sentence on what is wrong and what to do; ``{symbol}`` is the symbol used.
+
+    ``{since}``, ``{deprecated}`` and ``{breaks}`` are the versions below.
+    """
     since: Version | None = None
     deprecated: Version | None = None
     breaks: Version | None = None
@@ -74,14 +77,6 @@ class Rule:
         """
         self.note_function = function
         return function
-
-    def sentence(self, message: str, symbol: str) -> str:
-        """A message with ``{symbol}`` and the rule's ``{since}``, ``{deprecated}`` and ``{breaks}`` filled in."""
-        versions = {"since": self.since, "deprecated": self.deprecated, "breaks": self.breaks}
-        for name, version in versions.items():
-            if version is not None:
-                message = message.replace(f"{{{name}}}", render(version))
-        return message.replace("{symbol}", symbol)
 
     @property
     def watched(self) -> tuple[str, ...]:

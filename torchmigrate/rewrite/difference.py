@@ -69,11 +69,17 @@ def _anchors(region: Region, after: bytes, spans: Mapping[cst.CSTNode, Span]) ->
 
 
 def _trimmed(before: bytes, after: bytes, old: Span, new: Span) -> tuple[Span, Span]:
-    """The gap without the whole lines, and then the white space, with which both texts begin and end."""
+    """The gap without the whole lines, and then the white space, with which both texts begin and end.
+
+    Where both have more, at the end that is blank lines and comments: a statement that moves to the left may end in a
+    line that stays.
+    """
     one, other = before[old.start : old.end], after[new.start : new.end]
     start = _common(one.splitlines(keepends=True), other.splitlines(keepends=True))
     one, other = one[start:], other[start:]
     end = _common(one.splitlines(keepends=True)[::-1], other.splitlines(keepends=True)[::-1])
+    if end < min(len(one), len(other)):
+        end = _common(_ending(one), _ending(other))
     one, other = one[: len(one) - end], other[: len(other) - end]
     blank = _common(_characters(one, one.lstrip()), _characters(other, other.lstrip()))
     one, other = one[blank:], other[blank:]
@@ -82,6 +88,12 @@ def _trimmed(before: bytes, after: bytes, old: Span, new: Span) -> tuple[Span, S
         Span(old.start + start + blank, old.end - end - tail),
         Span(new.start + start + blank, new.end - end - tail),
     )
+
+
+def _ending(text: bytes) -> list[bytes]:
+    """The last lines of a text, from the end, that cannot be a part of a statement that began before."""
+    lines = text.splitlines(keepends=True)[::-1]
+    return [*takewhile(lambda line: not line.strip() or line.lstrip().startswith(b"#"), lines)]
 
 
 def _characters(text: bytes, stripped: bytes) -> list[bytes]:

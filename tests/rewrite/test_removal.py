@@ -1,15 +1,17 @@
-"""Statements removed, blocks unwrapped and branches decided, whatever the file looks like."""
+"""Code that goes, whatever the file looks like, and what has to stay for its author to decide."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 import pytest
 
+from torchmigrate.model.findings import Change, NoFix
 from torchmigrate.proof.verify import verify
-from torchmigrate.rewrite.blocks import Blocks
+from torchmigrate.rewrite.removal import Removal, outlives
+from torchmigrate.rewrite.rewriter import Rewriter
 from torchmigrate.semantics.scopes import Place, Scopes
-from torchmigrate.text.edits import apply
 from torchmigrate.text.read import read
 from torchmigrate.text.source import Source
 
@@ -18,25 +20,25 @@ def places(source: Source, kind: type[ast.stmt]) -> list[Place]:
     return [place for place in Scopes(source.tree).places if isinstance(place.statement, kind)]
 
 
-def decided(text: str, value: bool, which: int = 0) -> str:
-    """The text with the `if` number ``which`` decided; the refusal, if there is one."""
+def changed(text: str, kind: type[ast.stmt], make: Callable[[Removal, Place], Change], which: int = 0) -> str:
+    """The text with a change made at the statement number ``which`` of a kind; the refusal, if there is one."""
     source = read("a.py", text.encode())
-    edits = Blocks(source).decided(places(source, ast.If)[which], value)
-    if isinstance(edits, str):
-        return edits
-    after = read("a.py", source.replaced(edits))
-    verify(source, after, edits)
-    return apply(source.text, edits).decode()
-
-
-def removed(text: str, kind: type[ast.stmt], which: int = 0) -> str:
-    source = read("a.py", text.encode())
-    edits = Blocks(source).removed(places(source, kind)[which])
-    if isinstance(edits, str):
-        return edits
+    try:
+        change = make(Removal(source), places(source, kind)[which])
+    except NoFix as none:
+        return none.reason
+    edits = Rewriter(source).edits([change])
     after = read("a.py", source.replaced(edits))
     verify(source, after, edits)
     return after.text.decode()
+
+
+def decided(text: str, value: bool, which: int = 0) -> str:
+    return changed(text, ast.If, lambda removal, place: removal.decided(place, value), which)
+
+
+def removed(text: str, kind: type[ast.stmt], which: int = 0) -> str:
+    return changed(text, kind, Removal.removed, which)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -55,7 +57,7 @@ def test_line_ends_stay(end: str) -> None:
         ("if a:\n    b()", "b()", ""),
         ("if a:\n  '''x\n  y'''\n  b()\n", "'''x\n  y'''\nb()\n", ""),
         ("if a:\n  b(f'''{c}\n  d''',\n    e)\n", "b(f'''{c}\n  d''',\n  e)\n", ""),
-        ("if a:\n  b(1,\n2)\n  c = 1 + \\\n      2\n", "b(1,\n2)\nc = 1 + \\\n    2\n", ""),
+        ("if a:\n  b(1,\n2)\n  c = 1 + \\\n      2\n", "b(1,\n2)\nc = 1 + \\\n      2\n", ""),
         ("if a:\n    # one\n    b()\n    # two\nc()\n", "# one\nb()\n# two\nc()\n", None),
         ("if a:  # why\n    b()\n", "# why\nb()\n", "# why\n"),
         ("if (a\n    ):\n    b()\nelse:\n\n    c()\n", "b()\n", "c()\n"),
@@ -64,6 +66,21 @@ def test_line_ends_stay(end: str) -> None:
         ("if a:\n    b()\nelse:\n    if c:\n        d()\n", "b()\n", "if c:\n    d()\n"),
         ("if a:\n    b()\nelif c:\n    d()\n", "b()\n", "if c:\n    d()\n"),
         ("if a:\n    b()\nelse:\n    # lost\n    c()\n", None, "# lost\nc()\n"),
+        ("if a:\n    b()  # lost\nelse:\n    c()\n", "b()  # lost\n", None),
+        ("if a:\n    b()\nelse:  # lost\n    c()\n", None, "# lost\nc()\n"),
+        ("if a:\n    b()\n# lost\nelse:\n    c()\n", None, "# lost\nc()\n"),
+        ("if a:\n    b()\nelse:\n    c()\n    # lost\nd()\n", None, "c()\n# lost\nd()\n"),
+        (
+            "if a:\n    b()\nelif c:\n    d()\n# kept\ne()\n",
+            "b()\n# kept\ne()\n",
+            "if c:\n    d()\n# kept\ne()\n",
+        ),
+        ("if a:\n    pass  # nothing\nelse:\n    b()\n", "# nothing\n", "# nothing\nb()\n"),
+        (
+            "if a:\n    b()  # torchmigrate: ignore\nelse:\n    c()\n",
+            "b()  # torchmigrate: ignore\n",
+            "c()\n",
+        ),
     ],
 )
 def test_an_if(text: str, true: str | None, false: str | None) -> None:
@@ -76,21 +93,27 @@ def test_an_if(text: str, true: str | None, false: str | None) -> None:
             assert result == expected
 
 
-CHAIN = "if a:\n    1\nelif b:\n    2\nelif c:\n    3\nelse:\n    4\n"
+CHAIN = "if a:\n    1\nelif b:  # b\n    2\nelif c:  # c\n    3\nelse:\n    4\n"
 
 
 @pytest.mark.parametrize(
     ("which", "value", "expected"),
     [
-        (0, False, "if b:\n    2\nelif c:\n    3\nelse:\n    4\n"),
-        (1, False, "if a:\n    1\nelif c:\n    3\nelse:\n    4\n"),
-        (1, True, "if a:\n    1\nelse:\n    2\n"),
-        (2, False, "if a:\n    1\nelif b:\n    2\nelse:\n    4\n"),
-        (2, True, "if a:\n    1\nelif b:\n    2\nelse:\n    3\n"),
+        (0, False, "if b:  # b\n    2\nelif c:  # c\n    3\nelse:\n    4\n"),
+        (1, False, "if a:\n    1\n# b\nelif c:  # c\n    3\nelse:\n    4\n"),
+        (1, True, None),
+        (2, False, "if a:\n    1\nelif b:  # b\n    2\n# c\nelse:\n    4\n"),
+        (2, True, "if a:\n    1\nelif b:  # b\n    2\nelse:  # c\n    3\n"),
     ],
 )
-def test_a_chain(which: int, value: bool, expected: str) -> None:
-    assert decided(CHAIN, value, which) == expected
+def test_a_chain(which: int, value: bool, expected: str | None) -> None:
+    result = decided(CHAIN, value, which)
+    assert result == expected or (expected is None and "`# c` stands in the part" in result)
+
+
+def test_the_comment_of_the_last_arm_stays_behind_the_chain() -> None:
+    text = "def f():\n    if a:\n        1\n    elif b:  # b\n        2\n    c\n"
+    assert decided(text, False, 1) == "def f():\n    if a:\n        1\n    # b\n    c\n"
 
 
 @pytest.mark.parametrize(
@@ -103,6 +126,7 @@ def test_a_chain(which: int, value: bool, expected: str) -> None:
         ("def f(): a()\n", 0, "def f(): pass\n"),
         ("def f(): a(); b()\n", 0, "def f(): b()\n"),
         ("a()  # why\nb()\n", 0, "# why\nb()\n"),
+        ("a(  # why\n)\nb()\n", 0, "# why\nb()\n"),
         ("x = 1\n\na()\n\ny = 2\n", 0, "x = 1\n\ny = 2\n"),
         ("x = 1\n\na()\n\n\ndef f(): b()\n", 0, "x = 1\n\n\ndef f(): b()\n"),
         ("x = 1\n\n\na()\n\ny = 1\n", 0, "x = 1\n\n\ny = 1\n"),
@@ -115,18 +139,37 @@ def test_a_statement(text: str, which: int, expected: str) -> None:
     assert removed(text, ast.Expr, which) == expected
 
 
-def test_a_comment_inside_keeps_the_statement() -> None:
-    assert "`# why`" in removed("a(  # why\n)\n", ast.Expr)
+def test_a_comment_in_a_block_keeps_the_statement() -> None:
     assert "`# why`" in removed("with a:\n    # why\n    b()\n", ast.With)
+    assert removed("with a:  # why\n    pass  # nothing\n", ast.With) == "# why\n# nothing\n"
 
 
-def test_a_with_statement_is_unwrapped() -> None:
-    source = read("a.py", b"def f():\n    with a:  # why\n        b()\n        c()\n    d()\n")
-    (place,) = places(source, ast.With)
-    assert isinstance(place.statement, ast.With)
-    edits = Blocks(source).unwrapped(place, place.statement.body)
-    assert not isinstance(edits, str)
-    assert source.replaced(edits) == b"def f():\n    # why\n    b()\n    c()\n    d()\n"
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "def f():\n    with a:  # why\n        b()\n        c()\n    d()\n",
+            "def f():\n    # why\n    b()\n    c()\n    d()\n",
+        ),
+        ("with a:\n\n    def f(): b()\n", "def f(): b()\n"),
+    ],
+)
+def test_a_with_statement_is_unwrapped(text: str, expected: str) -> None:
+    def change(removal: Removal, place: Place) -> Change:
+        assert isinstance(place.statement, ast.With)
+        return removal.unwrapped(place, place.statement.body)
+
+    assert changed(text, ast.With, change) == expected
+
+
+def test_of_a_try_statement_a_handler_is_left() -> None:
+    def change(removal: Removal, place: Place) -> Change:
+        assert isinstance(place.statement, ast.Try)
+        return removal.unwrapped(place, place.statement.handlers[0].body)
+
+    text = "try:\n    a()\nexcept E:  # why\n    b()\n"
+    assert changed(text, ast.Try, change) == "# why\nb()\n"
+    assert "`# lost`" in changed(text.replace("a()", "a()  # lost"), ast.Try, change)
 
 
 @pytest.mark.parametrize(
@@ -140,11 +183,12 @@ def test_a_with_statement_is_unwrapped() -> None:
     ],
 )
 def test_what_a_dead_part_does_without_running(function: str, reason: str | None) -> None:
-    source = read("a.py", f"def f():\n    {function}\n".encode())
-    place = places(source, ast.If)[0]
+    text = f"def f():\n    {function}\n"
+    place = places(read("a.py", text.encode()), ast.If)[0]
     assert isinstance(place.statement, ast.If)
-    said = Blocks(source).outlives(place, place.statement.body)
+    said = outlives(place, place.statement.body)
     assert said is None if reason is None else reason in (said or "")
+    assert (decided(text, False) == said) is (reason is not None)
 
 
 @pytest.mark.parametrize("which", [0, 1])
