@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from torchmigrate.rewrite.changes import Replace, Reword, replace, template
+from torchmigrate.rewrite.changes import Replace, ReplaceStatement, Reword, replace, template
 from torchmigrate.text.source import Source
 
 from .support import changed, every
@@ -33,3 +33,13 @@ def test_templates_nest() -> None:
         return replace(one, "{listed}", listed=template("[{all}]", all=[inner, template("1 + 2")]))
 
     assert changed("f(a  or b)\n", wrap) == "[g(a  or b, y), 1 + 2]\n"
+
+
+@pytest.mark.parametrize("unit", ["  ", "    ", "\t"])
+def test_new_blocks_are_indented_as_those_of_the_file(unit: str) -> None:
+    def looped(source: Source) -> ReplaceStatement:
+        return ReplaceStatement(every(source, ast.Expr)[0], template("for x in y:\n    if x:\n        x()"))
+
+    before = f"class C:\n{unit}@a\n{unit}def f(self):\n{unit}{unit}run()\n"
+    loop = f"{2 * unit}for x in y:\n{3 * unit}if x:\n{4 * unit}x()\n"
+    assert changed(before, looped) == before.replace(f"{2 * unit}run()\n", loop)

@@ -63,11 +63,19 @@ class Region:
         """Whether the lines are those of an indented block."""
         return self.before.startswith(_SUITE)
 
-    @property
-    def indent(self) -> str:
-        """How far the lines are indented."""
-        line = self.source.text[self.span.start : self.span.end]
-        return line[: len(line) - len(line.lstrip(b" \t\f"))].decode() if self.is_indented else ""
+    @cached_property
+    def unit(self) -> str:
+        """How far the first block of the file is indented within what is around."""
+        for outer in ast.walk(self.source.tree):
+            first = getattr(outer, "body", None)
+            if isinstance(outer, ast.stmt) and isinstance(first, list) and first[0].lineno > outer.lineno:
+                lines = self.source.lines(self.source.span(outer))
+                around, inside = (
+                    line[: len(line) - len(line.lstrip())]
+                    for line in (lines[0], lines[first[0].lineno - outer.lineno])
+                )
+                return inside.removeprefix(around)
+        return "    "
 
     @property
     def block(self) -> cst.Module | cst.IndentedBlock:

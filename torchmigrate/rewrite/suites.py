@@ -180,7 +180,7 @@ class Suites:
 
     def _made(self, change: say.Insert | say.ReplaceStatement | say.Merge) -> list[Line]:
         remarks = self._remarks(change) if isinstance(change, say.Merge) else {}
-        return statements(change.new, self.built, self.region.indent, remarks)
+        return statements(change.new, self.built, self.region.unit, remarks)
 
     def _remarks(self, merge: say.Merge) -> dict[str, Remarks]:
         """What is said about the statements that become one, by the marks of what they become."""

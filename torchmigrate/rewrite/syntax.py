@@ -49,7 +49,7 @@ class _Program:
         if new is not None:
             (statement,) = self._filled(new, node, of=node)
             assert isinstance(statement, ast.Expr)
-            return statement.value  # type: ignore[return-value]
+            return _in_context(statement.value, node)  # type: ignore[return-value]
         fields: dict[str, object] = {}
         for name, value in ast.iter_fields(node):
             if isinstance(value, list):
@@ -114,7 +114,7 @@ class _Filling(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         part = part_of(node.id, self._template)
-        return node if part is None else self._made[part]
+        return node if part is None else _in_context(self._made[part], node)
 
 
 def _parts(module: ast.Module, template: say.Template) -> list[ast.expr | say.Template]:
@@ -142,6 +142,16 @@ def _with_imports(tree: ast.Module, changes: Iterable[Change]) -> ast.Module:
     result = copy(tree)
     result.body = [*added, *tree.body]
     return result
+
+
+def _in_context(made: ast.expr, place: ast.AST) -> ast.expr:
+    """The expression, to be read where ``place`` is read, and written where that is written."""
+    context = getattr(place, "ctx", None)
+    if context is None or getattr(made, "ctx", context) is context:
+        return made
+    made = copy(made)
+    made.ctx = context  # type: ignore[attr-defined]
+    return made
 
 
 def _passing(removed: object) -> ast.stmt:

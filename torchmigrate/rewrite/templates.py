@@ -29,14 +29,14 @@ def expression(template: Template, build: Build) -> cst.BaseExpression:
 
 
 def statements(
-    template: Template, build: Build, indent: str, remarks: Mapping[str, Remarks] | None = None
+    template: Template, build: Build, unit: str, remarks: Mapping[str, Remarks] | None = None
 ) -> list[Line]:
-    """The template as statements, indented by ``indent`` where they have blocks. Raises ValueError if they are none.
+    """The template as statements, whose blocks are indented by ``unit``. Raises ValueError if they are none.
 
     ``remarks`` are comments on elements of its list, by their marks.
     """
-    module = annotated(_module(marked(template), indent).deep_clone(), remarks or {})
-    module = module.visit(_Filling(template, build))
+    module = annotated(_module(marked(template)).deep_clone(), remarks or {})
+    module = module.visit(_Filling(template, build, unit))
     assert isinstance(module, cst.Module)
     found = [statement for statement in module.body if isinstance(statement, Line)]
     if module.header and found:
@@ -55,18 +55,19 @@ def _expression(code: str) -> cst.BaseExpression:
 
 
 @lru_cache(maxsize=256)
-def _module(code: str, indent: str) -> cst.Module:
+def _module(code: str) -> cst.Module:
     try:
-        return cst.parse_module(code, cst.PartialParserConfig(default_indent=indent or "    "))
+        return cst.parse_module(code)
     except cst.ParserSyntaxError as error:
         raise ValueError(f"no statements: {code}") from error
 
 
 class _Filling(cst.CSTTransformer):
-    """Puts the parts into a tree, in parentheses where they need them."""
+    """Puts the parts into a tree, in parentheses where they need them, and indents its blocks."""
 
-    def __init__(self, template: Template, build: Build) -> None:
+    def __init__(self, template: Template, build: Build, unit: str = "") -> None:
         super().__init__()
+        self._unit = unit
         self._template = template
         self._build = build
         self._used: set[int] = set()
@@ -86,6 +87,8 @@ class _Filling(cst.CSTTransformer):
                 self._used.add(id(part))
                 role = role_of(self._around[-1], original_node) if self._around else Role.FREE
                 return fitted(part, role)
+        if isinstance(updated_node, cst.IndentedBlock):
+            return updated_node.with_changes(indent=self._unit)
         return super().on_leave(original_node, updated_node)  # type: ignore[return-value]
 
 

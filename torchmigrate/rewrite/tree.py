@@ -152,7 +152,7 @@ class _Surgery(cst.CSTTransformer):
                 assert isinstance(original, (cst.FunctionDef, cst.ClassDef))
                 return undecorated(node, original, self.region.expression(decorator))
             case say.Declare(owner=owner, new=new), cst.ClassDef():
-                (statement,) = statements(new, self._built, self.region.indent)
+                (statement,) = statements(new, self._built, self.region.unit)
                 is_alike = isinstance(owner.body[first_after_docstring(owner)], ast.AnnAssign)
                 return declared(node, statement, is_among_its_like=is_alike)
             case say.RenameFile(suffix=suffix), cst.BaseString():

@@ -45,6 +45,10 @@ class Names:
         self.used: set[Binding] = set()
         """The bindings that a resolved name has led to."""
 
+    def of(self, scopes: Scopes) -> Names:
+        """The same for another tree of the module."""
+        return Names(scopes, self.watch, self._links)
+
     def resolve(
         self, node: ast.AST, scope: Scope, shadowed: frozenset[str] = _NO_NAMES, depth: int = MAX_DEPTH
     ) -> Resolved | None:

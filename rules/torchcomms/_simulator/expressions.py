@@ -33,8 +33,8 @@ from .values import (
 
 if TYPE_CHECKING:
     from torchmigrate.semantics.scopes import Scope
-    from torchmigrate.semantics.uses import Uses
 
+    from .program import Program
     from .syntax import Syntax
 
 
@@ -43,21 +43,21 @@ class Machine:
 
     def __init__(
         self,
-        uses: Uses,
+        program: Program,
         relevant: frozenset[str],
         syntax: Syntax,
         world: World,
         rank: int,
     ) -> None:
-        self.uses = uses
+        self.program = program
         self.syntax = syntax
         self.relevant = relevant | RELEVANT
         self.world = world
         self.rank = rank
         self.trace: Trace = []
         self._partner: str | None = None
-        self._scopes: dict[ast.AST, Scope] = {scope.node: scope for scope in uses.scopes.all}
-        self._scope = uses.scopes.module
+        self._scopes: dict[ast.AST, Scope] = {scope.node: scope for scope in program.scopes.all}
+        self._scope = program.scopes.module
         self._names: dict[str, Any] = {}
         self._globals: dict[str, Any] = {}
         self._world_group = WORLD
@@ -137,12 +137,12 @@ class Expressions(Machine):
         return value
 
     def _torch(self, node: ast.expr) -> Torch | None:
-        resolved = self.uses.names.resolve(node, self._scope)
+        resolved = self.program.names.resolve(node, self._scope)
         name = resolved.names[0] if resolved is not None and len(resolved.names) == 1 else ""
         return Torch(name) if name.partition(".")[0] in ("torch", "os") and "()" not in name else None
 
     def _global(self, name: str) -> Any:
-        bindings = self.uses.scopes.module.bindings.get(name, [])
+        bindings = self.program.scopes.module.bindings.get(name, [])
         if len(bindings) == 1:
             node = bindings[0].node
             if isinstance(node, ast.ClassDef):

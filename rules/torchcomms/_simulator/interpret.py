@@ -42,7 +42,7 @@ class Interpreter(Calls):
         """Executes the module's own statements."""
         self._globals = self._names
         try:
-            self.execute(self.uses.scopes.module.node.body)
+            self.execute(self.program.scopes.module.node.body)
         except Returned:
             raise Unclear from None
 

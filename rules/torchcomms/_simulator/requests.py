@@ -13,6 +13,7 @@ from torchmigrate.semantics.nodes import walk
 
 from .._groups.groups import INIT, argument, backends, c10d, is_nccl, may_be_nccl
 from .interpret import Interpreter
+from .program import Program
 from .schedule import Channels, Operation, Trace, is_closed, run
 from .syntax import Syntax
 from .values import SINGLE, NotARing, Raised, Unclear, World
@@ -61,11 +62,11 @@ class Trap:
 class Requests:
     """The traps of one file."""
 
-    def __init__(self, uses: Uses) -> None:
-        self._uses = uses
-        self.syntax = Syntax(uses)
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.syntax = Syntax(program)
         self._steps = 0
-        self._functions = dict(_functions(uses))
+        self._functions = dict(_functions(program))
         self._relevant = self._relevant_names()
         self._covered: set[ast.Call] = set()
         self.traps: list[Trap] = []
@@ -78,7 +79,7 @@ class Requests:
     @classmethod
     def of(cls, uses: Uses) -> Requests:
         """The traps of a file; found once."""
-        return uses.once(cls, lambda: cls(uses))
+        return uses.once(cls, lambda: cls(Program.of(uses)))
 
     def at(self, call: ast.Call | None) -> Trap | None:
         """The trap of which ``call`` is the first `isend` or `irecv`; those of blocking calls alone have none."""
@@ -109,7 +110,7 @@ class Requests:
         """Where to begin: the module (None), functions that the file does not call itself, then what is left."""
         if any(
             not (SINGLE | self._relevant).isdisjoint(self.syntax.called(statement))
-            for statement in self._uses.scopes.module.node.body
+            for statement in self._program.scopes.module.node.body
             if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         ):
             yield None
@@ -157,7 +158,7 @@ class Requests:
         return None
 
     def _trace(self, root: Definition | None, world: World, rank: int) -> Trace:
-        interpreter = Interpreter(self._uses, self._relevant, self.syntax, world, rank)
+        interpreter = Interpreter(self._program, self._relevant, self.syntax, world, rank)
         try:
             if root is None:
                 interpreter.run_module()
@@ -203,9 +204,9 @@ def _singles(operations: Iterable[Operation]) -> set[ast.Call]:
     return {operation.node for operation in operations if operation.transfers and not operation.batched}
 
 
-def _functions(uses: Uses) -> Iterator[tuple[Definition, ast.ClassDef | None]]:
+def _functions(program: Program) -> Iterator[tuple[Definition, ast.ClassDef | None]]:
     """Every function, with the class that it is a method of."""
-    for node, parent in uses.flow.parents.items():
+    for node, parent in program.flow.parents.items():
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node, parent if isinstance(parent, ast.ClassDef) else None
 

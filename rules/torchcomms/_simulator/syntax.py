@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.nodes import walk
 from torchmigrate.semantics.resolve import leaf
 from torchmigrate.semantics.scopes import BindingKind
 
-if TYPE_CHECKING:
-    from torchmigrate.semantics.uses import Uses
+from .program import Program
 
 
 class Syntax:
     """Remembers what it has found out about the nodes of one tree."""
 
-    def __init__(self, uses: Uses) -> None:
-        self._originals = dict(_renamed(uses))
+    def __init__(self, program: Program) -> None:
+        self._originals = dict(_renamed(program))
         self._called: dict[ast.AST, frozenset[str]] = {}
         self._leaves: dict[ast.AST, bool] = {}
         self._assigned: dict[ast.AST, frozenset[str]] = {}
@@ -57,9 +55,9 @@ class Syntax:
         return self._texts[node]
 
 
-def _renamed(uses: Uses) -> Iterator[tuple[str, str]]:
+def _renamed(program: Program) -> Iterator[tuple[str, str]]:
     """Names of a file for what torch calls otherwise, with torch's name for it."""
-    for scope in uses.scopes.all:
+    for scope in program.scopes.all:
         for name, bindings in scope.bindings.items():
             for binding in bindings:
                 if binding.kind is BindingKind.FROM and binding.module.partition(".")[0] == "torch":

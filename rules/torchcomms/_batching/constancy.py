@@ -1,0 +1,145 @@
+"""What must not change while operations wait for the others of their batch: their tensors, and the list of requests."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torchmigrate.api import NoFix
+from torchmigrate.semantics.nodes import parents, walk
+from torchmigrate.semantics.resolve import leaf
+
+from .._groups.groups import argument
+from .._simulator.syntax import Syntax
+from .._simulator.values import COLLECTIVES, SINGLE
+from .function import Function, root
+from .sites import Form, Site
+
+_ORDERED = frozenset({"wait", "batch_isend_irecv", *COLLECTIVES, *SINGLE})
+"""What must keep its place among the operations."""
+
+
+@dataclass(frozen=True)
+class Constancy:
+    """Checks what happens between the sites of one function. Every method raises NoFix."""
+
+    sites: Sequence[Site]
+    function: Function
+    syntax: Syntax
+
+    def check_between(self) -> None:
+        """Between the first operation and the last, nothing may touch what has been handed over."""
+        issuing = {site.statement for site in self.sites}
+        first, last = self.sites[0].statement.lineno, self.sites[-1].statement.end_lineno or 0
+        for statement in self.function.blocks:
+            if not first <= statement.lineno <= last or statement in issuing or hasattr(statement, "body"):
+                continue
+            if not _ORDERED.isdisjoint(self.syntax.called(statement)):
+                raise NoFix("the operations are not waited for together")
+            for site in self.sites:
+                earlier = site.statement.lineno < statement.lineno
+                if earlier and not self.function.exclude(site.statement, statement):
+                    _check_untouched(statement, site)
+
+    def check_loops(self, block: Sequence[ast.stmt]) -> None:
+        """In a loop that issues operations, nothing may touch those of an earlier round."""
+        below = {node for statement in block for node in walk(statement)}
+        for site in self.sites:
+            for around in self.function.outwards(site.statement):
+                if around in block and not isinstance(around, (ast.For, ast.While, ast.If)):
+                    raise NoFix("the operations stand in a block that may be left early")
+                if isinstance(around, (ast.For, ast.While)) and around in below:
+                    self._check_round(around, site)
+
+    def _check_round(self, loop: ast.For | ast.While, site: Site) -> None:
+        made = self.syntax.assigned(loop)
+        tensors = [tensor for call in site.calls if (tensor := argument(call, 0, "tensor")) is not None]
+        if all(root(tensor) in made for tensor in tensors):
+            return
+        issuing = {other.statement for other in self.sites}
+        for statement in walk(loop):
+            if (
+                isinstance(statement, ast.stmt)
+                and statement not in issuing
+                and not hasattr(statement, "body")
+            ):
+                _check_untouched(statement, site)
+
+    def check_list(self, tree: ast.Module) -> None:
+        """The list of requests may only be emptied, filled by the operations, and waited for as a whole."""
+        target = self.sites[0].target
+        whole = self.function.node if "." not in target else tree
+        issuing = {part for site in self.sites for part in walk(site.statement)}
+        is_appended = any(site.form is Form.NAME_AND_APPEND for site in self.sites)
+        around = parents(whole)
+        for node in walk(whole):
+            is_list = isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == target
+            if (
+                is_list
+                and node not in issuing
+                and not _waits_or_empties(node, around, is_appended=is_appended)
+            ):
+                raise NoFix(
+                    f"`{target}` is used for more than waiting for all of it, and a batch may return one request for all"
+                )
+
+
+def _check_untouched(statement: ast.stmt, site: Site) -> None:
+    tensors = (argument(call, 0, "tensor") for call in site.calls)
+    if not _only_makes(statement) and any(t is not None and _touches(statement, t) for t in tensors):
+        raise NoFix("a statement between the operations uses what they transfer")
+
+
+def _only_makes(statement: ast.stmt) -> bool:
+    """``x = torch.empty_like(y)``: reads no contents."""
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    return isinstance(value, ast.Call) and (leaf(value.func) or "").startswith(("empty", "zeros", "ones"))
+
+
+def _touches(statement: ast.stmt, tensor: ast.expr) -> bool:
+    """Whether a statement reads the variable that a tensor comes from; ``x[0]`` is not ``x[1]``."""
+    index = _index(tensor)
+    around = parents(statement)
+    for part in walk(statement):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id == root(tensor):
+            other = _index(around.get(part))
+            if index is None or other is None or index == other:
+                return True
+    return False
+
+
+def _index(node: ast.AST | None) -> object:
+    """The constant in ``x[0]``, or None."""
+    constant = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+    return node.slice.value if constant else None  # type: ignore[union-attr]
+
+
+def _waits_or_empties(node: ast.AST, around: dict[ast.AST, ast.AST], *, is_appended: bool) -> bool:
+    """Whether a place that names the list of requests does no more than a batch allows."""
+    parent = around[node]
+    if isinstance(parent, (ast.For, ast.comprehension)):
+        return parent.iter is node and _waits(parent, around)
+    if isinstance(parent, (ast.Assign, ast.AnnAssign)):
+        return _is_empty(parent.value)
+    if isinstance(parent, ast.While):
+        return parent.test is node
+    allowed = ("clear", "pop", "append") if is_appended else ("clear", "pop")
+    return isinstance(parent, ast.Attribute) and parent.attr in allowed
+
+
+def _is_empty(value: ast.expr | None) -> bool:
+    return (isinstance(value, ast.List) and not value.elts) or (
+        isinstance(value, ast.Call) and leaf(value.func) == "list" and not value.args
+    )
+
+
+def _waits(loop: ast.For | ast.comprehension, around: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a loop over requests does nothing with each but wait for it."""
+    if not isinstance(loop.target, ast.Name):
+        return False
+    body: ast.AST = loop if isinstance(loop, ast.For) else around[loop]
+    every = list(walk(body))
+    reads = [n for n in every if isinstance(n, ast.Name) and n.id == loop.target.id]
+    waited = {n.value for n in every if isinstance(n, ast.Attribute) and n.attr == "wait"}
+    return waited.issuperset(read for read in reads if isinstance(read.ctx, ast.Load))

@@ -1,0 +1,70 @@
+"""Single operations, as the elements of a batch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import NoFix
+from torchmigrate.rewrite.changes import Part, Symbol, Template
+
+from .._groups.groups import argument
+from .._simulator.syntax import Syntax
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+
+class Operations:
+    """Writes operations where ``use`` is."""
+
+    def __init__(self, use: Use, ctx: Context, syntax: Syntax) -> None:
+        self._use = use
+        self._ctx = ctx
+        self._syntax = syntax
+
+    def symbol(self, name: str) -> Symbol:
+        """How something of torch.distributed's is named there. Raises NoFix."""
+        return self._ctx.symbol(f"torch.distributed.{name}", self._use)
+
+    def operation(self, call: ast.Call) -> Template:
+        """The `P2POp` that stands for a single operation. Raises NoFix."""
+        name = self._syntax.name(call) or ""
+        sends = "send" in name
+        names = ("dst", "group_dst") if sends else ("src", "group_src")
+        tensor, group, tag = argument(call, 0, "tensor"), group_of(call), argument(call, 3, "tag")
+        peer, in_group = argument(call, 1, names[0]), argument(call, 4, names[1])
+        if tensor is None or (peer is None and in_group is None):
+            raise NoFix("an operation takes its arguments from elsewhere")
+        if in_group is not None and self._ctx.options.minimum < (2, 6):
+            raise NoFix("a rank within the group can be given to `P2POp` since torch 2.6")
+        own = call.func if name in ("isend", "irecv") else self.symbol("isend" if sends else "irecv")
+        given: list[tuple[str, Part | None]] = [
+            ("{op}", own),
+            ("{tensor}", tensor),
+            ("{peer}", peer),
+            ("{group}" if peer is not None else "group={group}", group),
+            ("group_peer={group_peer}", in_group),
+            ("tag={tag}", tag),
+        ]
+        arguments = ", ".join(code for code, part in given if part is not None)
+        parts = dict(
+            zip(("op", "tensor", "peer", "group", "group_peer", "tag"), dict(given).values(), strict=True)
+        )
+        present = {name: part for name, part in parts.items() if part is not None}
+        return Template(f"{{P2POp}}({arguments})", {"P2POp": self.symbol("P2POp"), **present})
+
+    def batch(self, calls: Iterable[ast.Call], code: str = "{batch}", **parts: Part) -> Template:
+        """Code with ``{batch}``, which is a call with operations on lines of their own. Raises NoFix."""
+        made = {f"operation{index}": self.operation(call) for index, call in enumerate(calls)}
+        lines = "".join(f"    {{{name}}},\n" for name in made)
+        listed = f"{{batch_isend_irecv}}([\n{lines}])"
+        symbol = self.symbol("batch_isend_irecv")
+        return Template(code.replace("{batch}", listed), {**parts, "batch_isend_irecv": symbol, **made})
+
+
+def group_of(call: ast.Call) -> ast.expr | None:
+    """The group that an operation is given; None for the default one."""
+    given = argument(call, 2, "group")
+    return None if isinstance(given, ast.Constant) and given.value is None else given

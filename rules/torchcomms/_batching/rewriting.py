@@ -1,0 +1,145 @@
+"""What takes the place of single operations: one batch, in the form that their requests are kept in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from torchmigrate.api import NoFix
+from torchmigrate.model.findings import Change
+from torchmigrate.rewrite.changes import Insert, Merge, Remove, Replace, ReplaceStatement, replace, template
+
+from .function import Function
+from .operations import Operations
+from .sites import Form, Site, kept_otherwise
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """The changes for the sites of one function. Every method raises NoFix."""
+
+    sites: Sequence[Site]
+    function: Function
+    operations: Operations
+    bound: frozenset[str]
+    """The names of the scope."""
+
+    @property
+    def _block(self) -> list[ast.stmt]:
+        return self.function.blocks[self.sites[0].statement]
+
+    def extended(self) -> Iterator[Change]:
+        """``reqs.append(isend(…))``, ``reqs.append(irecv(…))`` → ``reqs.extend(batch_isend_irecv([…]))``."""
+        holder = self.sites[-1].holder
+        assert holder is not None
+        yield self._merged("{requests}.extend({batch})", requests=holder)
+
+    def wrapped(self) -> Iterator[Change]:
+        """``reqs = [isend(…), irecv(…)]`` → ``reqs = batch_isend_irecv([…])``."""
+        (site,) = self.sites
+        if site.value is None or not site.calls:
+            raise kept_otherwise()
+        if site.value.lineno == site.value.end_lineno and site.holder is not None:
+            new = self.operations.batch(site.calls, "{requests} = {batch}", requests=site.holder)
+            yield ReplaceStatement(self._alone(site.statement), new)
+            return
+        batch = self.operations.symbol("batch_isend_irecv")
+        yield replace(site.value, "{batch}({listed})", batch=batch, listed=site.value)
+        yield from self._in_place(site)
+
+    def collected(self) -> Iterator[Change]:
+        """Operations under conditions: the list holds them first, and their requests from then on."""
+        last, target = self.last_in_block(), self.sites[0].target
+        for site in self.sites:
+            yield from self._in_place(site)
+        batch = self.operations.symbol("batch_isend_irecv")
+        exchange = f"if {target}:\n    {target} = {{batch}}({target})"
+        yield Insert(self._alone(last), template(exchange, batch=batch), after=True)
+
+    def last_in_block(self) -> ast.stmt:
+        """The statement with the last operation, in the block where the list of requests is made."""
+        target = self.sites[0].target
+        if not target.isidentifier():
+            raise NoFix("the operations depend on conditions, and their requests outlive the function")
+        made = [
+            statement
+            for statement in self.function.blocks
+            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == target
+        ]
+        if len(made) != 1:
+            raise NoFix(f"`{target}` is made in several places")
+        block, last = self.function.blocks[made[0]], self.sites[-1].statement
+        for around in (last, *self.function.outwards(last)):
+            if isinstance(around, ast.stmt) and around in block:
+                return around
+        raise NoFix(f"`{target}` is not made where it is filled")
+
+    def named(self) -> Iterator[Change]:
+        """Requests with names of their own, waited for one after the other; a blocking call waits where it stands."""
+        last = self.sites[-1]
+        waits = sorted(
+            (self._wait(site) for site in self.sites if site.form is Form.NAME), key=lambda wait: wait.lineno
+        )
+        blocking = [site for site in self.sites if site.form is Form.NONE]
+        if len(blocking) > 1 or (blocking and blocking[0] is not last):
+            raise NoFix("a blocking call stands before the last operation")
+        if any(self.function.blocks[wait] is not self._block for wait in waits):
+            raise NoFix("the requests are not waited for where they are made")
+        places = [self._block.index(wait) for wait in waits]
+        if not blocking and places != list(range(places[0], places[0] + len(places))):
+            raise NoFix("work is done between the waits, and a batch may return one request for all")
+        request, requests = self._fresh("request"), self._fresh("requests")
+        if blocking or places[0] == self._block.index(last.statement) + 1:
+            yield self._merged(f"for {request} in {{batch}}:\n    {request}.wait()")
+            yield from map(Remove, waits)
+            return
+        first, *others = waits
+        yield self._merged(f"{requests} = {{batch}}")
+        loop = f"for {request} in {requests}:\n    {request}.wait()"
+        yield ReplaceStatement(self._alone(first), template(loop))
+        yield from map(Remove, others)
+
+    def _merged(self, code: str, **parts: ast.expr) -> Merge:
+        """One statement for all sites, which stand in one block."""
+        statements = tuple(self._alone(site.statement) for site in self.sites)
+        calls = [call for site in self.sites for call in site.calls]
+        if not all(site.calls for site in self.sites):
+            raise kept_otherwise()
+        return Merge(statements, self.operations.batch(calls, code, **parts))
+
+    def _in_place(self, site: Site) -> Iterator[Change]:
+        if not site.calls:
+            raise kept_otherwise()
+        yield from (Replace(call, self.operations.operation(call)) for call in site.calls)
+
+    def _alone(self, statement: ast.stmt) -> ast.stmt:
+        if not self.function.has_own_lines(statement):
+            raise NoFix("several statements stand on one line")
+        return statement
+
+    def _wait(self, site: Site) -> ast.stmt:
+        """The one statement that waits for a named request, which nothing else may use."""
+        found: list[ast.stmt] = []
+        block = self.function.blocks[site.statement]
+        for node in ast.walk(self.function.node):
+            if not isinstance(node, ast.Name) or node.id != site.target:
+                continue
+            statement = self.function.statement_of(node)
+            is_beside = self.function.blocks.get(statement) is block
+            if statement is site.statement or (isinstance(node.ctx, ast.Store) and not is_beside):
+                continue
+            if not is_beside and not self.function.is_in(statement, block):
+                continue
+            waited = isinstance(statement, ast.Expr) and ast.unparse(statement) == f"{site.target}.wait()"
+            if not waited or statement.lineno < site.statement.lineno:
+                raise NoFix(
+                    f"`{site.target}` is used for more than one wait, and a batch may return one request"
+                )
+            found.append(statement)
+        if len(found) != 1:
+            raise NoFix(f"`{site.target}` is not waited for once, where it is made")
+        return found[0]
+
+    def _fresh(self, name: str) -> str:
+        return name if name not in self.bound else f"p2p_{name}"

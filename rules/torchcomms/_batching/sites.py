@@ -1,0 +1,116 @@
+"""Where the operations of a trap are issued, and what is done with their requests."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torchmigrate.api import NoFix
+
+from .._simulator.syntax import Syntax
+from .function import Function
+
+
+class Form(enum.Enum):
+    """What a statement does with the requests of its operations."""
+
+    APPEND = enum.auto()
+    """Adds them to a list."""
+    LIST = enum.auto()
+    """Makes a list of them."""
+    NAME = enum.auto()
+    """Gives the only one a name."""
+    NAME_AND_APPEND = enum.auto()
+    """Gives the only one a name, under which the next statement appends it to a list."""
+    NONE = enum.auto()
+    """Nothing: a blocking call."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """The statement that issues one operation or several."""
+
+    statement: ast.stmt
+    calls: tuple[ast.Call, ...]
+    form: Form
+    holder: ast.expr | None = None
+    """The list, or the variable, that gets the requests."""
+
+    @property
+    def target(self) -> str:
+        """The same in a normal form; empty for none."""
+        return ast.unparse(self.holder) if self.holder is not None else ""
+
+    @property
+    def value(self) -> ast.expr | None:
+        """What is assigned."""
+        return self.statement.value if isinstance(self.statement, ast.Assign) else None
+
+
+def kept_otherwise() -> NoFix:
+    """The reason where requests go ways that are not followed."""
+    return NoFix("the requests are kept in ways that a single batch cannot replace")
+
+
+def sites_of(nodes: Sequence[ast.Call], function: Function, syntax: Syntax) -> list[Site]:
+    """The statements that issue the operations, in the order of these. Raises NoFix."""
+    finding = _Finding(nodes, function, syntax)
+    found: dict[ast.stmt, Site] = {}
+    for node in nodes:
+        statement = function.statement_of(node)
+        if statement not in found:
+            found[statement] = finding.site(statement, node)
+        if node not in found[statement].calls:
+            raise kept_otherwise()
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class _Finding:
+    nodes: Sequence[ast.Call]
+    function: Function
+    syntax: Syntax
+
+    def site(self, statement: ast.stmt, node: ast.Call) -> Site:
+        """What a statement does with the operation ``node``, and with others in the same list."""
+        if isinstance(statement, ast.Expr):
+            value = statement.value
+            if value is node and self.syntax.name(node) in ("recv", "send"):
+                return Site(statement, (node,), Form.NONE)
+            function = value.func if isinstance(value, ast.Call) and value.args == [node] else None
+            if isinstance(function, ast.Attribute) and function.attr == "append":
+                return Site(statement, (node,), Form.APPEND, function.value)
+        elif isinstance(statement, ast.AugAssign) and isinstance(statement.value, ast.List):
+            return Site(statement, self._elements(statement.value), Form.APPEND, statement.target)
+        elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            (target,) = statement.targets
+            if statement.value is node and isinstance(target, ast.Name):
+                into = self._appended_to(statement, target.id)
+                form = Form.NAME if into is None else Form.NAME_AND_APPEND
+                return Site(statement, (node,), form, into or target)
+            if isinstance(statement.value, ast.List):
+                return Site(statement, self._elements(statement.value), Form.LIST, target)
+            if isinstance(statement.value, ast.ListComp) and statement.value.elt is node:
+                return Site(statement, (node,), Form.LIST, target)
+        raise kept_otherwise()
+
+    def _elements(self, node: ast.List) -> tuple[ast.Call, ...]:
+        calls = tuple(element for element in node.elts if isinstance(element, ast.Call))
+        return calls if len(calls) == len(node.elts) and set(calls) <= set(self.nodes) else ()
+
+    def _appended_to(self, statement: ast.stmt, name: str) -> ast.expr | None:
+        """The list that the next statement appends the request to, if nothing else is done with it."""
+        block, whole = self.function.blocks[statement], self.function.node
+        loops = [n for n in ast.walk(whole) if isinstance(n, ast.For) and ast.unparse(n.target) == name]
+        inside = {part for loop in loops for part in ast.walk(loop)}
+        reads = [n for n in ast.walk(whole) if isinstance(n, ast.Name) and n.id == name and n not in inside]
+        for after in block[block.index(statement) + 1 : block.index(statement) + 2]:
+            value = after.value if isinstance(after, ast.Expr) else None
+            function = value.func if isinstance(value, ast.Call) else None
+            appends = isinstance(function, ast.Attribute) and function.attr == "append"
+            if appends and len(reads) == 2 and isinstance(value, ast.Call) and value.args == [reads[1]]:
+                assert isinstance(function, ast.Attribute)
+                return function.value
+        return None
