@@ -38,8 +38,10 @@ from torchmigrate.text.source import Source
 )
 def test_a_context_manager_goes(before: str, after: str) -> None:
     def change(source: Source) -> Change:
-        statement: ast.With | ast.AsyncWith
-        (statement,) = [*every(source, ast.With), *every(source, ast.AsyncWith)]
+        found: list[ast.With | ast.AsyncWith] = []
+        found += every(source, ast.With)
+        found += every(source, ast.AsyncWith)
+        (statement,) = found
         gone = next(item for item in statement.items if source.segment(item.context_expr) == "gone()")
         return DropItems(statement, (gone,))
 
