@@ -131,7 +131,9 @@ class _Surgery(cst.CSTTransformer):
             case say.NameArgument(keyword=keyword), cst.Arg():
                 return named(node, keyword)
             case say.DropArguments(arguments=gone), cst.Call():
-                return node.with_changes(args=dropped(node.args, self._arguments(gone)))
+                kept = dropped(node.args, self._arguments(gone))
+                before = node.whitespace_before_args if kept else cst.SimpleWhitespace("")
+                return node.with_changes(args=kept, whitespace_before_args=before)
             case say.DropArguments(arguments=gone), cst.ClassDef():
                 kept = dropped([*node.bases, *node.keywords], self._arguments(gone))
                 return node.with_changes(
