@@ -58,16 +58,17 @@ class Removal:
     def _comment_in(self, statement: ast.stmt, gone: Sequence[Block]) -> str | None:
         """The first comment in some of the blocks of a statement.
 
-        None on the line where its header ends, and none behind its last statement: those stay.
+        None on the line where its header ends, and none on its last line: those stay.
         """
-        start = self._statements.start(statement)
+        start, last = self._statements.start(statement), self._source.span(statement).end
+        behind = Span(last, self._source.whole_line(last - 1).end)
         end = self._source.whole_line(self._statements.header_end(statement) or start).end
         for block in blocks_of(statement):
             if not block:
                 continue
-            part = Span(end, min(self._end(block), self._source.span(statement).end))
+            part = Span(end, self._end(block))
             end = max(part)
-            if any(block is other for other in gone) and (found := self._comments(part)):
+            if any(block is other for other in gone) and (found := self._comments(part, behind)):
                 return found[0]
         return None
 
@@ -90,11 +91,13 @@ class Removal:
             following = self._source.whole_line(end)
         return end
 
-    def _comments(self, span: Span) -> list[str]:
+    def _comments(self, span: Span, but: Span) -> list[str]:
+        """The comments in a span, but for those in another one."""
         if b"#" not in self._source.text[span.start : span.end]:
             return []
-        found = (token.text for token in self._tokens.inside(span) if token.type == tokenize.COMMENT)
-        return [text for text in found if without_directives(text)]
+        found = (token for token in self._tokens.inside(span) if token.type == tokenize.COMMENT)
+        texts = (token.text for token in found if not but.start <= token.span.start < but.end)
+        return [text for text in texts if without_directives(text)]
 
     @cached_property
     def _tokens(self) -> Tokens:
