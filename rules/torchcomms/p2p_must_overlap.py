@@ -76,7 +76,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if trap is not None:
         yield ctx.finding(
             use,
-            f"torch 2.15 runs a group's operations in order, so every rank waits in the first of those at {trap.lines}; "
+            f"torch {{breaks}} runs a group's operations in order, so every rank waits in the first of those at {trap.lines}; "
             "issue them as one `batch_isend_irecv`",
             severity=severity_if(trap.is_certain, ctx),
             fix=lambda: batch.fix(use, trap, ctx),
