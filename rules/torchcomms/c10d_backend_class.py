@@ -45,13 +45,13 @@ rule = Rule(
 )
 
 _ASKED = (
-    "the backend of an `nccl` group is a `ProcessGroupNCCL2` in torch 2.15, so this is False for it; ask "
+    "the backend of an `nccl` group is a `ProcessGroupNCCL2` in torch {breaks}, so this is False for it; ask "
     '`"nccl" in dist.get_backend(group)`'
 )
 _MADE = {
-    Kind.CALL: "this makes a group of the old class, while torch 2.15 runs `nccl` on `ProcessGroupNCCL2`; use "
+    Kind.CALL: "this makes a group of the old class, while torch {breaks} runs `nccl` on `ProcessGroupNCCL2`; use "
     "`dist.new_group`",
-    Kind.BASE: "this class stays on `ProcessGroupNCCL`, while torch 2.15 runs `nccl` on `ProcessGroupNCCL2`",
+    Kind.BASE: "this class stays on `ProcessGroupNCCL`, while torch {breaks} runs `nccl` on `ProcessGroupNCCL2`",
 }
 
 
@@ -61,7 +61,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     if use.kind is Kind.ISINSTANCE or (use.kind is Kind.REFERENCE and _compares_types(use.parents[-1])):
         yield ctx.finding(use, _ASKED)
-    elif use.kind in _MADE:
+    elif use.kind in _MADE:  # which works on, but beside the new engine
         yield ctx.finding(use, _MADE[use.kind], severity=Severity.WARNING)
 
 

@@ -61,6 +61,6 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             use,
             f"ranks wait for each other in the first of the operations at {trap.lines}, with every torch, unless "
             "NCCL buffers the message; issue them as one `batch_isend_irecv`",
-            severity=Severity.WARNING,
+            severity=Severity.WARNING,  # it runs while the tensors are small, on every version
             fix=lambda: batch.fix(use, trap, ctx),
         )

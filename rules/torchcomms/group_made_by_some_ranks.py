@@ -19,7 +19,7 @@ What to do, one of:
   - in torch 2.15 and newer: `options = dist.ProcessGroupNCCL.Options()`, `options.lazy_init = True`, and
     `new_group(ranks, pg_options=options)`.
 
-Inside a loop over ranks the finding is a warning: if every rank makes exactly one group in each round, all of them
+Where nothing but its name says that a variable is a rank, the finding is a warning. So it is inside a loop over ranks: if every rank makes exactly one group in each round, all of them
 take part in one split.
 
 How to see it: the members hang in `new_group`; `py-spy dump` shows them there.
@@ -37,11 +37,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule, Severity
+from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.model.versions import Version
 
 from ._groups.groups import EAGER_WORLD, INIT, NEW_GROUP, may_be_nccl, note
-from ._groups.ranks import in_loop
+from ._groups.ranks import in_loop, severity_if
 from ._groups.splits import is_split, reached_by_some
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call = use.call
     if call is None or not is_split(use, ctx):
         return
-    reason = reached_by_some(use, ctx)
-    if reason is None or not may_be_nccl(ctx):
+    reached = reached_by_some(use, ctx)
+    if reached is None or not may_be_nccl(ctx):
         return
     target = ctx.options.target
     if target < _NCCL2 and not ctx.project.uses(EAGER_WORLD):
@@ -75,11 +75,11 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         "the default group is bound to its device" if target < _NCCL2 else f"torch {target[0]}.{target[1]}"
     )
     message = (
-        f"{reason}, and {cause} splits the new group from the default group, which waits for every rank; "
+        f"{reached.reason}, and {cause} splits the new group from the default group, which waits for every rank; "
         'call it on all ranks, or give another backend (`"nccl-lazy"`, `"gloo"`)'
     )
     repeated = in_loop(use.place)
     if repeated:
         message = message.replace("which waits", "which, unless every rank makes one in each round, waits")
-    severity = Severity.WARNING if repeated or target < _NCCL2 else Severity.ERROR
-    yield ctx.finding(use, message, severity=severity)
+    # In a loop every rank may make one of its own.
+    yield ctx.finding(use, message, severity=severity_if(reached.is_certain and not repeated, ctx))

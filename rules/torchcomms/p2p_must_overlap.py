@@ -18,7 +18,8 @@ within which order does not matter.
     for request in dist.batch_isend_irecv(operations):
         request.wait()
 
-How it is found: the file's functions are run for four ranks, with ranks, peers and requests as values. Code whose
+How it is found: the file's functions are run for four ranks, with ranks, peers and requests as values. Where nothing
+but its name says that a variable is a rank (`rank`, `cp_rank`, `next_rank`), the finding is a warning. Code whose
 peers or conditions are not understood is left alone, and so are ordered exchanges (even ranks send first),
 operations on separate groups, and functions whose other side is in another function.
 
@@ -51,6 +52,7 @@ from torchmigrate.api import Finding, Kind, Rule, Safety
 from ._batching import batch
 from ._groups import groups
 from ._groups.groups import INIT, NEW_GROUP
+from ._groups.ranks import severity_if
 from ._simulator.requests import POSTING, Trouble, trap_at
 
 if TYPE_CHECKING:
@@ -74,7 +76,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if trap is not None:
         yield ctx.finding(
             use,
-            f"torch 2.15 runs a group's operations in order, so every rank waits in the first of those at {trap.lines}; "
+            f"torch {{breaks}} runs a group's operations in order, so every rank waits in the first of those at {trap.lines}; "
             "issue them as one `batch_isend_irecv`",
+            severity=severity_if(trap.is_certain, ctx),
             fix=lambda: batch.fix(use, trap, ctx),
         )

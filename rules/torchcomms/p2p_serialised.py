@@ -59,7 +59,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if trap is not None:
         yield ctx.finding(
             use,
-            f"torch 2.15 runs the operations at {trap.lines} one after the other, where those with different peers "
+            f"torch {{deprecated}} runs the operations at {trap.lines} one after the other, where those with different peers "
             "overlapped before; issue them as one `batch_isend_irecv`, or on separate groups",
             fix=lambda: batch.fix(use, trap, ctx),
         )

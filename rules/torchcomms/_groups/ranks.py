@@ -3,65 +3,112 @@
 from __future__ import annotations
 
 import ast
-import re
+import enum
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchmigrate.api import Severity
 from torchmigrate.semantics.resolve import leaf, string
-from torchmigrate.semantics.scopes import BindingKind, Place
+from torchmigrate.semantics.scopes import Place
 
-from .groups import c10d
+from .groups import INIT, argument, c10d
+from .rank_names import is_rank_getter, is_rank_name
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_RANK = re.compile(r"(?:^|_)rank(?:_id)?$", re.IGNORECASE)
-_NOT_A_RANK = re.compile(r"(?:num|max|world|size|total|lora|low|svd)_", re.IGNORECASE)
 _CALLS = frozenset({*c10d("get_rank", "get_node_local_rank", "get_group_rank"), *c10d("get_rank()")})
 _ENVIRONMENT = frozenset({"RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Loop = (ast.For, ast.AsyncFor, ast.While)
 
 
-def is_rank(node: ast.AST, use: Use, ctx: Context) -> bool:
-    """Whether an expression is a rank: by its name, or because it asks for one."""
-    name = leaf(node)
-    if name is not None:
-        return bool(_RANK.search(name)) and not _NOT_A_RANK.match(name)
+class Ground(enum.IntEnum):
+    """What says that a value is a rank."""
+
+    NONE = 0
+    NAME = 1
+    """Nothing but its name."""
+    VALUE = 2
+    """Where it comes from, or goes to: ``dist.get_rank()``, ``init_process_group(rank=...)``."""
+
+
+def severity_if(certain: bool, ctx: Context) -> Severity:
+    """The severity of a rule, where it is certain what the ranks are; a name alone makes no error."""
+    return ctx.severity if certain else min(ctx.severity, Severity.WARNING, key=lambda one: one.rank)
+
+
+def rank_ground(node: ast.AST, use: Use, ctx: Context, depth: int = 3) -> Ground:
+    """Whether an expression is a rank: because it asks for one, or by its name."""
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        values = _values(node, use, ctx) if depth else []
+        found = [rank_ground(value, use, ctx, depth - 1) for value in values]
+        if Ground.VALUE in found or ast.unparse(node) in _handed_over(ctx):
+            return Ground.VALUE
+        return Ground.NAME if is_rank_name(leaf(node) or "") else Ground.NONE
+    return Ground.VALUE if _asks_for_rank(node, use, ctx, depth) else Ground.NONE
+
+
+def _asks_for_rank(node: ast.AST, use: Use, ctx: Context, depth: int) -> bool:
     if isinstance(node, ast.Call):
         called = leaf(node.func) or ""
         if called in ("int", "str") and node.args:
-            return is_rank(node.args[0], use, ctx)
+            return rank_ground(node.args[0], use, ctx, depth) is Ground.VALUE
         if called in ("get", "getenv") and node.args:
             return string(node.args[0]) in _ENVIRONMENT
-        return ctx.is_named(node.func, use, *_CALLS) or called in ("get_rank", "get_local_rank")
-    if isinstance(node, ast.Subscript):
-        return string(node.slice) in _ENVIRONMENT
-    return False
+        of_group = called == "rank" and isinstance(node.func, ast.Attribute) and not node.args
+        return of_group or ctx.is_named(node.func, use, *_CALLS) or is_rank_getter(called)
+    return isinstance(node, ast.Subscript) and string(node.slice) in _ENVIRONMENT
 
 
-def differs(test: ast.expr, use: Use, ctx: Context, depth: int = 3) -> bool:
-    """Whether a condition has another value on some ranks than on others.
+def _values(node: ast.Name | ast.Attribute, use: Use, ctx: Context) -> list[ast.expr]:
+    """What a variable is given in its scope, or an attribute of this name anywhere in the file."""
+    if isinstance(node, ast.Name):
+        owner = use.place.scope.find(node.id)
+        bindings = owner.bindings[node.id] if owner else []
+        return [binding.value for binding in bindings if binding.value is not None]
+    return ctx.uses.once(_stored, lambda: _stored(ctx)).get(node.attr, [])
+
+
+def _stored(ctx: Context) -> dict[str, list[ast.expr]]:
+    """The values that attributes are given in the file, by their names."""
+    found: dict[str, list[ast.expr]] = {}
+    for place in ctx.uses.scopes.places:
+        statement = place.statement
+        for target in statement.targets if isinstance(statement, ast.Assign) else ():
+            if isinstance(target, ast.Attribute) and isinstance(statement, ast.Assign):
+                found.setdefault(target.attr, []).append(statement.value)
+    return found
+
+
+def _handed_over(ctx: Context) -> frozenset[str]:
+    """What the file hands to torch as the rank of the process."""
+    calls = (use.call for use in ctx.uses.found if use.symbol in INIT and use.call is not None)
+    ranks = (argument(call, 4, "rank") for call in calls)
+    return frozenset(ast.unparse(rank) for rank in ranks if rank is not None)
+
+
+def differs(test: ast.expr, use: Use, ctx: Context, depth: int = 3) -> Ground:
+    """What says that a condition has another value on some ranks than on others.
 
     ``rank is None`` and ``rank == -1`` ask whether there are ranks at all, which is the same everywhere.
     """
+    parts: list[ast.expr] = []
     if isinstance(test, ast.BoolOp):
-        return any(differs(part, use, ctx, depth) for part in test.values)
+        return max(differs(part, use, ctx, depth) for part in test.values)
     if isinstance(test, ast.UnaryOp):
         return differs(test.operand, use, ctx, depth)
     if isinstance(test, ast.Compare):
         sides = [test.left, *test.comparators]
-        if any(_is_no_rank(side) for side in sides):
-            return False
-        return any(_mentions_rank(side, use, ctx) for side in sides)
-    if isinstance(test, ast.Name) and depth:
+        parts = [] if any(map(_is_no_rank, sides)) else sides
+    elif isinstance(test, ast.Name) and depth:
         owner = use.place.scope.find(test.id)
         bindings = owner.bindings[test.id] if owner else []
-        if len(bindings) == 1 and bindings[0].kind is BindingKind.VALUE and bindings[0].value is not None:
-            return differs(bindings[0].value, use, ctx, depth - 1)
-    if isinstance(test, ast.BinOp):
-        return _mentions_rank(test, use, ctx)
-    return False
+        value = bindings[0].value if len(bindings) == 1 else None
+        return differs(value, use, ctx, depth - 1) if value is not None else Ground.NONE
+    elif isinstance(test, ast.BinOp):
+        parts = [test]
+    return max((_mentions_rank(part, use, ctx) for part in parts), default=Ground.NONE)
 
 
 def _is_no_rank(node: ast.AST) -> bool:
@@ -70,13 +117,11 @@ def _is_no_rank(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _mentions_rank(node: ast.expr, use: Use, ctx: Context) -> bool:
-    if is_rank(node, use, ctx):
-        return True
+def _mentions_rank(node: ast.expr, use: Use, ctx: Context) -> Ground:
     parts = [node.left, node.right] if isinstance(node, ast.BinOp) else []
     if isinstance(node, ast.Call) and leaf(node.func) in ("int", "str", "bool"):
         parts = list(node.args)
-    return any(_mentions_rank(part, use, ctx) for part in parts)
+    return max(rank_ground(node, use, ctx), *(_mentions_rank(part, use, ctx) for part in parts), Ground.NONE)
 
 
 def rank_conditions(use: Use, ctx: Context) -> Iterator[tuple[ast.expr, Place]]:

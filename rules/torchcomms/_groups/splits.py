@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.semantics.resolve import leaf
 from torchmigrate.semantics.scopes import BindingKind, Place
 
 from .groups import argument, backends, is_nccl
-from .ranks import is_rank, rank_conditions
+from .ranks import Ground, differs, rank_conditions, rank_ground
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -27,14 +27,23 @@ def is_split(use: Use, ctx: Context) -> bool:
     return found is not None and any(map(is_nccl, found)) and not lazy and not _is_own(use.call, use, ctx)
 
 
-def reached_by_some(use: Use, ctx: Context) -> str | None:
+class Reached(NamedTuple):
+    """Why only some ranks make a group."""
+
+    reason: str
+    is_certain: bool
+    """Whether more than a name says that it is ranks that differ."""
+
+
+def reached_by_some(use: Use, ctx: Context) -> Reached | None:
     """Why only some ranks make the group of a call that `is_split`; None if all do."""
     conditions = list(rank_conditions(use, ctx))
     for test, place in conditions:
         if not _both_branches_make_one(test, place):
-            return f"`{' '.join(ctx.text(test).split())}` lets only some ranks make this group"
+            reason = f"`{' '.join(ctx.text(test).split())}` lets only some ranks make this group"
+            return Reached(reason, differs(test, use, ctx) is Ground.VALUE)
     if use.call is not None and not conditions and _returns_early(use, use.call):
-        return "with `use_local_synchronization` only the members make this group"
+        return Reached("with `use_local_synchronization` only the members make this group", True)
     return None
 
 
@@ -57,7 +66,7 @@ def _calls(body: list[ast.stmt]) -> Iterator[ast.Call]:
 def _is_own(call: ast.Call, use: Use, ctx: Context) -> bool:
     """``new_group([rank])``: every rank makes one, and they all take part in the same split."""
     ranks = argument(call, 0, "ranks")
-    return isinstance(ranks, ast.List) and len(ranks.elts) == 1 and is_rank(ranks.elts[0], use, ctx)
+    return isinstance(ranks, ast.List) and len(ranks.elts) == 1 and bool(rank_ground(ranks.elts[0], use, ctx))
 
 
 def _returns_early(use: Use, call: ast.Call) -> bool:

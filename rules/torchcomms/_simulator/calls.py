@@ -16,6 +16,7 @@ from .values import (
     PLAIN,
     SINGLE,
     UNKNOWN,
+    Assumed,
     Instance,
     Method,
     Opaque,
@@ -25,6 +26,7 @@ from .values import (
     Torch,
     Unclear,
     channels_of,
+    derived,
     guess,
     is_cpu,
     is_generator,
@@ -82,7 +84,7 @@ class Calls(Expressions):
         function = BUILTINS.get(name)
         if function is not None and all(isinstance(a, PLAIN) for a in arguments):
             try:
-                return function(*arguments, **keywords)
+                return derived(function(*arguments, **keywords), *arguments)
             except (TypeError, ValueError):
                 return Opaque(self.syntax.text(node))
         guessed = guess(name, self.rank, self.world)
@@ -202,6 +204,7 @@ class Calls(Expressions):
         if called == "init_process_group":
             backend = arguments[0] if arguments else keywords.get("backend")
             self._world_group = Group("world", channels_of(backend))
+            self._is_confirmed |= isinstance(keywords.get("rank"), Assumed)
             return None
         if called == "new_group":
             backend = arguments[2] if len(arguments) > 2 else keywords.get("backend")
@@ -230,6 +233,10 @@ class Calls(Expressions):
             return self.rank ^ 1
         raise Unclear
 
+    def _is_assumed(self, peer: Any) -> bool:
+        """Whether an operation with this peer depends on a rank that only its name tells."""
+        return not self._is_confirmed and (self._is_assuming or isinstance(peer, Assumed))
+
     def _single(self, called: str, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         names = ("dst", "group_dst") if "send" in called else ("src", "group_src")
         found = [arguments[1]] if len(arguments) > 1 else []
@@ -238,7 +245,8 @@ class Calls(Expressions):
             raise Unclear
         group = self._group(arguments[2] if len(arguments) > 2 else keywords.get("group"), node)
         transfer = Transfer("send" in called, self._peer(found[0]), node)
-        operation = Operation(self.rank, group, node, (transfer,))
+        is_assumed = self._is_assumed(found[0])
+        operation = Operation(self.rank, group, node, (transfer,), is_assumed=is_assumed)
         self.trace.append(operation)
         if called.startswith("i"):
             return Request(operation)

@@ -18,6 +18,7 @@ from .values import (
     RELEVANT,
     UNKNOWN,
     WORLD,
+    Assumed,
     Guess,
     Instance,
     Method,
@@ -26,6 +27,7 @@ from .values import (
     Torch,
     Unclear,
     World,
+    derived,
     guess,
     holds_request,
     method_of,
@@ -61,6 +63,10 @@ class Machine:
         self._names: dict[str, Any] = {}
         self._globals: dict[str, Any] = {}
         self._world_group = WORLD
+        self._is_assuming = False
+        """Whether a rank that only its name tells has decided what runs."""
+        self._is_confirmed = False
+        """Whether that is the rank that the program hands to torch."""
         self._depth = 0
         self.steps = 0
 
@@ -190,7 +196,7 @@ class Expressions(Machine):
         if isinstance(owner, Torch) and owner.name == "os.environ":
             return self._environment(key)
         if isinstance(owner, (list, tuple)) and isinstance(key, int) and -len(owner) <= key < len(owner):
-            return owner[key]
+            return derived(owner[key], key)
         if isinstance(owner, dict) and isinstance(key, (int, str)) and key in owner:
             return owner[key]
         if holds_request(owner) and isinstance(node.slice, ast.Slice):
@@ -206,9 +212,10 @@ class Expressions(Machine):
         return str(known[name]) if name in known else Opaque(f"environ {name}")
 
     def _value_IfExp(self, node: ast.IfExp) -> Any:
-        truth = self._truth(self.value(node.test))
+        test = self.value(node.test)
+        truth = self._truth(test)
         if truth is not None:
-            return self.value(node.body if truth else node.orelse)
+            return derived(self.value(node.body if truth else node.orelse), test)
         if any(map(self._is_relevant, (node.body, node.orelse))):
             raise Unclear
         values = [self.value(node.body), self.value(node.orelse)]
@@ -219,7 +226,7 @@ class Expressions(Machine):
         unknown = False
         value: Any = None
         for part in node.values:
-            value = self.value(part)
+            value = derived(self.value(part), value)
             truth = self._truth(value)
             if truth is None:
                 unknown = True
@@ -231,9 +238,9 @@ class Expressions(Machine):
         value = self.value(node.operand)
         if isinstance(node.op, ast.Not):
             truth = self._truth(value)
-            return Opaque(self.syntax.text(node)) if truth is None else not truth
+            return Opaque(self.syntax.text(node)) if truth is None else derived(not truth, value)
         if isinstance(node.op, ast.USub) and isinstance(value, (int, float)):
-            return -value
+            return derived(-value, value)
         return Opaque(self.syntax.text(node))
 
     def _value_BinOp(self, node: ast.BinOp) -> Any:
@@ -242,27 +249,30 @@ class Expressions(Machine):
     def _binary(self, kind: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
         if isinstance(left, PLAIN) and isinstance(right, PLAIN) and type(kind) in BINARY:
             try:
-                return BINARY[type(kind)](left, right)
+                return derived(BINARY[type(kind)](left, right), left, right)
             except (TypeError, ValueError, ZeroDivisionError, OverflowError):
                 return Opaque(self.syntax.text(node))
         return Opaque(self.syntax.text(node))
 
     def _value_Compare(self, node: ast.Compare) -> Any:
         left = self.value(node.left)
+        sides = [left]
         for kind, side in zip(node.ops, node.comparators, strict=True):
             right = self.value(side)
+            sides.append(right)
             self._look_for_ends(left, right)
             truth = self._compare(kind, left, right)
             if truth is None:
                 return Opaque(self.syntax.text(node))
             if not truth:
-                return False
+                return derived(False, *sides)
             left = right
-        return True
+        return derived(True, *sides)
 
     def _look_for_ends(self, left: Any, right: Any) -> None:
         for one, other in ((left, right), (right, left)):
-            ends = other is None or (type(other) is int and other in (-1, 0, self.world.size))
+            number = isinstance(other, int) and not isinstance(other, (bool, Guess))
+            ends = other is None or (number and other in (-1, 0, self.world.size))
             if isinstance(one, Guess) and self.world.is_ring and ends:
                 raise NotARing(-1 if other == 0 else other)
 
@@ -312,7 +322,9 @@ class Expressions(Machine):
         kept = dict(self._names)
         for item in items:
             self._assign(first.target, item)
-            if all(self._truth(self.value(test)) is not False for test in first.ifs):
+            tests = [self.value(test) for test in first.ifs]
+            self._is_assuming |= any(isinstance(test, Assumed) for test in tests)
+            if all(self._truth(test) is not False for test in tests):
                 found += self._comprehension(rest, elements)
         self._names = {**self._names, **kept}
         return found

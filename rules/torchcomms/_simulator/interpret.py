@@ -11,13 +11,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 from .calls import Calls
 from .values import (
     DIFFERS,
     EACH,
     SINGLE,
+    Assumed,
     Broken,
     Continued,
     Instance,
@@ -30,9 +31,6 @@ from .values import (
     method_of,
     nothing,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 class Interpreter(Calls):
@@ -116,11 +114,18 @@ class Interpreter(Calls):
         self._assign(statement.target, self._binary(statement.op, old, new, statement))
 
     def _do_If(self, statement: ast.If) -> None:
-        truth = self._truth(self.value(statement.test))
+        test = self.value(statement.test)
+        truth = self._truth(test)
         if truth is not None:
+            self._decided_by(test, statement)
             self.execute(statement.body if truth else statement.orelse)
             return
         self._fork(statement.test, statement.body, statement.orelse)
+
+    def _decided_by(self, test: Any, statement: ast.stmt) -> None:
+        """Notes that a test has decided whether a statement is executed."""
+        if isinstance(test, Assumed):
+            self._is_assuming |= self._is_relevant(statement) or self.syntax.leaves(statement)
 
     def _fork(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
         """Takes one of two ways of which it is unknown which one is taken."""
@@ -154,7 +159,9 @@ class Interpreter(Calls):
     def _do_While(self, statement: ast.While) -> None:
         def rounds() -> Iterable[Callable[[], None]]:
             for count in range(64):
-                truth = self._truth(self.value(statement.test))
+                test = self.value(statement.test)
+                self._decided_by(test, statement)
+                truth = self._truth(test)
                 if truth is False or (count and truth is None) or (count == 2 and is_true(statement.test)):
                     return
                 yield nothing

@@ -51,6 +51,8 @@ class Trap:
 
     trouble: Trouble
     nodes: frozenset[ast.Call]
+    is_certain: bool = True
+    """Whether the program shows that what tells its ranks apart are ranks; else their names alone say so."""
 
     @property
     def lines(self) -> str:
@@ -73,6 +75,7 @@ class Requests:
         self.batches: set[ast.Call] = set()
         """The batches that complete on one communicator per group as well as on one per pair of ranks."""
         self._stuck: set[ast.Call] = set()
+        self._assumed: set[ast.Call] = set()
         for root in self._roots():
             self._explore(root)
 
@@ -173,6 +176,7 @@ class Requests:
     def _judge(self, traces: Sequence[Trace]) -> None:
         operations = [step for trace in traces for step in trace if isinstance(step, Operation)]
         self._covered.update(operation.node for operation in operations)
+        self._assumed |= {operation.node for operation in operations if operation.is_assumed}
         grouped, paired = run(traces, Channels.GROUP), run(traces, Channels.PAIR)
         both = (*grouped.deadlocks, *paired.deadlocks)
         self._stuck |= {operation.node for deadlock in both for operation in deadlock.queued}
@@ -192,7 +196,7 @@ class Requests:
                 nodes, trouble = nodes | trap.nodes, max(trouble, trap.trouble)
         self.traps = [trap for trap in self.traps if not nodes & trap.nodes]
         if nodes:
-            self.traps.append(Trap(trouble, frozenset(nodes)))
+            self.traps.append(Trap(trouble, frozenset(nodes), is_certain=nodes.isdisjoint(self._assumed)))
 
 
 def _position(node: ast.AST) -> tuple[int, int]:

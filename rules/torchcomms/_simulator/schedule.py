@@ -55,6 +55,8 @@ class Operation:
     transfers: Sequence[Transfer] = ()
     batched: bool = False
     collective: str = ""
+    is_assumed: bool = False
+    """Whether it depends on ranks that only their names tell."""
 
     def channel(self, channels: Channels) -> Hashable:
         """The queue of its group that it stands in."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from torchmigrate.semantics.nodes import walk
 
+from .._groups.rank_names import is_rank_name, is_size_name
 from .schedule import Channels, Group, Operation, Transfer
 
 WORLD = Group("world")
@@ -94,7 +95,11 @@ class Method:
     instance: Instance | None = None
 
 
-class Guess(int):
+class Assumed(int):
+    """A rank that only its name tells, or what a program makes of one: a number, or the outcome of a test."""
+
+
+class Guess(Assumed):
     """A neighbour's rank that only its name tells."""
 
 
@@ -119,12 +124,6 @@ class NotARing(Exception):
         self.value = value
 
 
-_RANK = re.compile(
-    r"^(?:my|global|local|world|cur|current|self|cp|sp|pp|dp|tp|ring|group|node)?_?rank$|^rank_id$"
-)
-_SIZE = re.compile(
-    r"^(?:(?:cp|sp|pp|dp|tp|ring|group)_)?(?:world_)?size$|^(?:n|num)_?(?:ranks|procs|gpus)$|^n_?procs$|^world$"
-)
 _NEXT = re.compile(
     r"(?:^|_)(?:next|right|successor|dst|dest|destination|send_to|send_rank|to_rank|down)(?:_|$)"
 )
@@ -184,9 +183,9 @@ EACH = "each of "
 
 def guess(name: str, rank: int, world: World) -> Any:
     """What a parameter or an attribute of this name probably is; UNKNOWN if the name says nothing."""
-    if _RANK.search(name):
-        return rank
-    if _SIZE.search(name):
+    if is_rank_name(name):
+        return Assumed(rank)
+    if is_size_name(name):
         return world.size
     for pattern, step in ((_NEXT, 1), (_PREVIOUS, -1)):
         if pattern.search(name):
@@ -195,6 +194,12 @@ def guess(name: str, rank: int, world: World) -> Any:
                 return Guess(peer % world.size)
             return Guess(peer) if 0 <= peer < world.size else world.end
     return list(range(world.size)) if name in ("ranks", "group_ranks", "global_ranks") else UNKNOWN
+
+
+def derived(value: Any, *sources: Any) -> Any:
+    """A value that was made of others: assumed, too, if one of them is."""
+    is_assumed = any(isinstance(source, Assumed) for source in sources)
+    return Assumed(value) if is_assumed and isinstance(value, int) else value
 
 
 def nothing() -> None:
