@@ -185,7 +185,7 @@ class TestResults:
         self, check: Check, hit: Path, scanned: list[str], later: None
     ) -> None:
         flags = ("--output-format", "json")
-        assert not [f.fix.edits for result in check(hit) for f in result.findings if f.fix]
+        assert not any(f.fix.edits for result in check(hit) for f in result.findings if f.fix)
         for _ in range(2):
             fixes = [f.fix for result in check(hit, flags=flags) for f in result.findings if f.fix]
             assert fixes

@@ -16,7 +16,7 @@ from torchmigrate.engine.context import Context
 from torchmigrate.engine.engine import Engine
 from torchmigrate.engine.fixing import Fixed, Wanted
 from torchmigrate.engine.ruleset import RuleSet
-from torchmigrate.model.findings import Finding, Fix, NoFix
+from torchmigrate.model.findings import Edit, Finding, Fix, NoFix
 from torchmigrate.model.options import Options
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity, Sort
@@ -34,21 +34,18 @@ fault = Rule(code="XX903", symbols=("torch.fault",), message="swallows what foll
 
 @removal.check
 def check_removal(use: Use, ctx: Context) -> Iterator[Finding]:
-    edits = ctx.blocks.removed(use.place)
-    yield ctx.finding(
-        use, fix=lambda: edits if isinstance(edits, str) else Fix(edits, Safety.SAFE, "Remove it")
-    )
+    yield ctx.finding(use, fix=lambda: Fix((ctx.removed(use.place),), Safety.SAFE, "Remove it"))
 
 
 @loss.check
 def check_loss(use: Use, ctx: Context) -> Iterator[Finding]:
-    edit = ctx.replace(use.place.statement, "pass")
+    edit = Edit(*ctx.source.span(use.place.statement), "pass")
     yield ctx.finding(use, fix=lambda: Fix((edit,), Safety.SAFE, "Remove it"))
 
 
 @fault.check
 def check_fault(use: Use, ctx: Context) -> Iterator[Finding]:
-    edit = ctx.replace(use.node, "torch.right #")
+    edit = Edit(*ctx.source.span(use.node), "torch.right #")
     yield ctx.finding(use, fix=lambda: Fix((edit,), Safety.SAFE, "Rename it"))
 
 
@@ -73,13 +70,13 @@ def test_a_fix_that_cannot_be_proved_is_left_out_and_said_so() -> None:
     assert "XX903" in error.message
 
 
-def test_a_fix_that_would_lose_a_comment_is_withheld() -> None:
+def test_a_fix_that_would_lose_a_comment_is_left_out_and_said_so() -> None:
     text = "import torch\nprint(\n    torch.lose(  # why\n    ))\n"
     fixed = fix(text)
     assert fixed.data == text.encode()
-    assert not fixed.result.errors
-    (finding,) = fixed.result.findings
-    assert finding.withheld == "the comment `# why` stands in the part that would go"
+    (error,) = fixed.result.errors
+    assert error.message.endswith("the fix of XX902 cannot be proved: the comment `# why` would be lost")
+    assert [finding.code for finding in fixed.result.findings] == ["XX902"]
 
 
 def test_what_a_rule_notes_in_one_file_is_known_in_all() -> None:

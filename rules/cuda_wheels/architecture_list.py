@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Rule, Safety, Severity, Sort
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.documents.references import Reference
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         f"{'.'.join(map(str, oldest))}: {', '.join(entry.strip() for entry in gone)}",
         Severity.WARNING,
         span=variable.value.place(0, len(variable.text)),
-        fix=_fix(variable, separator.join(e for e in entries if e not in gone), ctx, major),
+        fix=lambda: _fix(variable, separator.join(e for e in entries if e not in gone), ctx, major),
     )
 
 
@@ -68,14 +68,14 @@ def _capability(entry: str) -> str | None:
     return name if name[0].isdigit() else _NAMED.get(name)
 
 
-def _fix(variable: Reference, rest: str, ctx: ReferenceContext, major: str) -> Fix | str:
+def _fix(variable: Reference, rest: str, ctx: ReferenceContext, major: str) -> Fix:
     if not rest.strip():
-        return "nothing would be left of the list"
+        raise NoFix("nothing would be left of the list")
     if variable.several:
-        return "the file gives several values"
+        raise NoFix("the file gives several values")
     edit = variable.value.edit(0, len(variable.text), rest.strip())
     if edit is None:
-        return "the list is put together from several places"
+        raise NoFix("the list is put together from several places")
     safety = Safety.SAFE if _states_cuda(ctx, major) else Safety.UNSAFE
     return Fix((edit,), safety, "Compile for the architectures that are left")
 

@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Rule, Safety, Severity, Sort
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.documents.references import Reference, Role
 
 if TYPE_CHECKING:
@@ -51,33 +51,33 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         f"this image has CUDA {match['cuda']}, and torch {chosen.torch} is built with {chosen.cuda}"
         + ("; extensions that are compiled here do not fit it" if devel else ""),
         Severity.WARNING if devel and image.unit.role is not Role.TEST else Severity.INFO,
-        fix=_fix(image, match, chosen.cuda),
+        fix=lambda: _fix(image, match, chosen.cuda or ""),
         hint=wheels.driver_note(chosen),
     )
 
 
-def _fix(image: Reference, match: re.Match[str], cuda: str) -> Fix | str:
+def _fix(image: Reference, match: re.Match[str], cuda: str) -> Fix:
     from torchmigrate.tables import wheels
 
-    if image.fixed or image.unit.fixed:
-        return image.fixed or image.unit.fixed
+    if reason := image.fixed or image.unit.fixed:
+        raise NoFix(reason)
     if image.unit.role is Role.TEST:
-        return "workflows often build for several CUDA versions"
+        raise NoFix("workflows often build for several CUDA versions")
     if image.several:
-        return "the file gives several values for the tag"
+        raise NoFix("the file gives several values for the tag")
     rest = _FLAVOUR.fullmatch(match["rest"] or "")
     row = next((row for row in wheels.table("images")["cuda"] if row["cuda"] == cuda), None)
     if rest is None or row is None:
-        return f"no image with CUDA {cuda} is known for this tag"
+        raise NoFix(f"no image with CUDA {cuda} is known for this tag")
     flavour = ("cudnn-" if rest["cudnn"] else "") + rest["flavour"]
     if flavour not in row["flavours"] or rest["system"] not in row["systems"]:
-        return f"no {flavour} image with CUDA {cuda} is known for {rest['system']}"
+        raise NoFix(f"no {flavour} image with CUDA {cuda} is known for {rest['system']}")
     new = f"{row['version']}-{flavour}-{rest['system']}"
     edit = image.value.edit(0, len(image.text), new)
     if edit is None:
         start = image.value.edit(0, match.start("rest"), row["version"])
         same = match["rest"] == f"-{flavour}-{rest['system']}"
         if start is None or not same:
-            return "the tag is put together from several places"
+            raise NoFix("the tag is put together from several places")
         edit = start
     return Fix((edit,), Safety.UNSAFE, f"Use the image with CUDA {cuda}")

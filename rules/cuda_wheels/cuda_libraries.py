@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.documents.references import Reference, Role
 
 if TYPE_CHECKING:
@@ -48,7 +48,13 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         requirement,
         f"torch {chosen.torch} brings the libraries of CUDA {chosen.cuda}; {requirement.name} beside them gets in their way",
         Severity.WARNING,
-        fix=upgrade.fix(requirement, ctx.source, ctx.options)
-        if known
-        else "remove the line: torch brings its own",
+        fix=lambda: _fix(requirement, ctx, known=known is not None),
     )
+
+
+def _fix(requirement: Reference, ctx: ReferenceContext, *, known: bool) -> Fix:
+    if not known:
+        raise NoFix("remove the line: torch brings its own")
+    from torchmigrate.documents import upgrade
+
+    return upgrade.fix(requirement, ctx.source, ctx.options)

@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Rule, Safety, Severity, Sort
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.documents.references import Reference, Role
 from torchmigrate.model.findings import Edit
 
@@ -57,17 +57,17 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
             index,
             f"`--index-url` hides the index that has {names}{' and others' if len(hidden) > 3 else ''}",
             Severity.WARNING,
-            fix=_fix(index, ctx),
+            fix=lambda: _fix(index, ctx),
         )
 
 
-def _fix(index: Reference, ctx: ReferenceContext) -> Fix | str:
+def _fix(index: Reference, ctx: ReferenceContext) -> Fix:
     if index.removal is None:
-        return "where the option stands cannot be said"
+        raise NoFix("where the option stands cannot be said")
     before = ctx.source.text[index.removal.start : index.span.start]
     option = re.search(rb"--(?:default-)?index(?:-url)?(?=[=\s])|-i(?=[=\s])", before)
     if option is None:
-        return "where the option stands cannot be said"
+        raise NoFix("where the option stands cannot be said")
     start = index.removal.start + option.start()
     edit = Edit(start, index.removal.start + option.end(), "--extra-index-url")
     return Fix((edit,), Safety.UNSAFE, "Add the index instead of replacing the default one")

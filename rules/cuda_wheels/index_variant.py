@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.documents.references import Reference, Role
 
 if TYPE_CHECKING:
@@ -60,11 +60,17 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         f"`{tag.name}`: {reason}",
         Severity.INFO if tests_older else Severity.ERROR,
         span=index.value.place(tag.start, tag.end),
-        fix="tests install several versions of torch here"
-        if tests_older
-        else upgrade.fix(index, ctx.source, ctx.options),
+        fix=lambda: _fix(index, ctx, tests_older=tests_older),
         hint=wheels.driver_note(chosen) if chosen is not None and needs_driver else None,
     )
+
+
+def _fix(index: Reference, ctx: ReferenceContext, *, tests_older: bool) -> Fix:
+    if tests_older:
+        raise NoFix("tests install several versions of torch here")
+    from torchmigrate.documents import upgrade
+
+    return upgrade.fix(index, ctx.source, ctx.options)
 
 
 def _is_used(index: Reference, ctx: ReferenceContext) -> bool:

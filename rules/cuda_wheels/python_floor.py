@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Rule, Safety, Severity, Sort
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.documents.references import Reference
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ def check(python: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         python,
         f"torch {render(ctx.options.target)} has wheels for Python {range_[0]} to {range_[1]}, not for {found['version']}",
         Severity.ERROR if impossible or python.option == "FROM" else Severity.INFO,
-        fix=_fix(python, start, start + len(found["version"] + (found["rest"] or "")), range_[0]),
+        fix=lambda: _fix(python, start, start + len(found["version"] + (found["rest"] or "")), range_[0]),
     )
 
 
-def _fix(python: Reference, start: int, end: int, oldest: str) -> Fix | str:
+def _fix(python: Reference, start: int, end: int, oldest: str) -> Fix:
     edit = python.value.edit(start, end, oldest)
     if edit is None or python.several:
-        return "the version is put together from several places"
+        raise NoFix("the version is put together from several places")
     return Fix((edit,), Safety.UNSAFE, f"Ask for Python {oldest}")

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Rule, Safety, Severity, Sort
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.documents.references import Reference, Role
 
 if TYPE_CHECKING:
@@ -44,18 +44,20 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         image,
         f"this image has torch {match['torch']}; the target is {render(ctx.options.target)}",
         Severity.INFO if test else Severity.ERROR,
-        fix="tests often run an older torch on purpose" if test else _fix(image, match, ctx),
+        fix=lambda: _fix(image, match, ctx),
     )
 
 
-def _fix(image: Reference, match: re.Match[str], ctx: ReferenceContext) -> Fix | str:
+def _fix(image: Reference, match: re.Match[str], ctx: ReferenceContext) -> Fix:
     from torchmigrate.model.versions import render
     from torchmigrate.tables import wheels
 
-    if image.fixed or image.unit.fixed:
-        return image.fixed or image.unit.fixed
+    if image.unit.role is Role.TEST:
+        raise NoFix("tests often run an older torch on purpose")
+    if reason := image.fixed or image.unit.fixed:
+        raise NoFix(reason)
     if image.several:
-        return "the file gives several values for the tag"
+        raise NoFix("the file gives several values for the tag")
     chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
     for row in wheels.table("images")["pytorch"]:
         fits = chosen is not None and (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda)
@@ -64,5 +66,5 @@ def _fix(image: Reference, match: re.Match[str], ctx: ReferenceContext) -> Fix |
             edit = image.value.edit(0, len(image.text), new)
             if edit is not None:
                 return Fix((edit,), Safety.UNSAFE, f"Use the image of torch {row['version']}")
-            return "the tag is put together from several places"
-    return f"no {match['flavour']} image of torch {render(ctx.options.target)} is known"
+            raise NoFix("the tag is put together from several places")
+    raise NoFix(f"no {match['flavour']} image of torch {render(ctx.options.target)} is known")

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.model.versions import severity
-from torchmigrate.rewrite.calls import argument
 from torchmigrate.rewrite.changes import Replace, template
+from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.resolve import leaf
 
 from ._names.collectives import C10D

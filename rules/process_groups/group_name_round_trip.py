@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
-from torchmigrate.rewrite.calls import argument
 from torchmigrate.rewrite.changes import Replace
+from torchmigrate.semantics.calls import argument
 
 from ._names.collectives import RESOLVE
 from ._names.group_names import GroupName, handed_over

@@ -28,8 +28,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
-from torchmigrate.rewrite.calls import argument
 from torchmigrate.rewrite.changes import Annotate, replace, template
+from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.resolve import leaf
 
 from ._authoring.inert import ASKS, needed_by, waits_for

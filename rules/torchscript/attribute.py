@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
 from torchmigrate.model.findings import Change
-from torchmigrate.rewrite.calls import argument
 from torchmigrate.rewrite.changes import Declare, replace, template
+from torchmigrate.semantics.calls import argument
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

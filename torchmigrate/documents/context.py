@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.documents.references import Reference, Role
-from torchmigrate.model.findings import Finding, Fix, NoFix, Span
+from torchmigrate.model.findings import Finding, Fix, Span
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Severity
+from torchmigrate.text.findings import finding
 
 if TYPE_CHECKING:
     from torchmigrate.model.options import Options
@@ -41,35 +42,16 @@ class ReferenceContext:
         severity: Severity,
         *,
         span: Span | None = None,
-        fix: Callable[[], Fix | str] | Fix | str | None = None,
+        fix: Callable[[], Fix] | None = None,
         hint: str | None = None,
     ) -> Finding:
         """A finding of the current rule at a reference (or at ``span``).
 
-        ``fix`` may be why there is none, or make one: it may also raise NoFix.
+        ``fix`` makes its fix, or raises NoFix.
 
         In documentation nothing is worse than info.
         """
-        span = span or reference.span
-        made = _made(fix) if callable(fix) else fix
         if reference.unit.role is Role.DOC:
             severity = Severity.INFO
-        return Finding(
-            code=self.rule.code,
-            message=message,
-            severity=severity,
-            path=self.source.path,
-            span=span,
-            location=self.source.location(span),
-            fix=made if isinstance(made, Fix) else None,
-            withheld=made if isinstance(made, str) else None,
-            hint=hint,
-            source_lines=self.source.lines(span),
-        )
-
-
-def _made(make: Callable[[], Fix | str]) -> Fix | str:
-    try:
-        return make()
-    except NoFix as none:
-        return none.reason
+        place = span or reference.span
+        return finding(self.rule.code, message, severity, self.source, place, fix=fix, hint=hint)

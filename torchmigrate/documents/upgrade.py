@@ -14,7 +14,7 @@ from torchmigrate.documents.reader import INDEX_URL
 from torchmigrate.documents.references import Reference, Role, Style, Unit
 from torchmigrate.documents.requirements import logical_lines
 from torchmigrate.documents.specifiers import Clause, applies, clauses, lowest, patches
-from torchmigrate.model.findings import Edit, Fix, Span
+from torchmigrate.model.findings import Edit, Fix, NoFix, Span
 from torchmigrate.model.options import Options
 from torchmigrate.model.versions import Version, render
 from torchmigrate.model.vocabulary import Safety, Sort
@@ -114,27 +114,26 @@ def stays(unit: Unit, options: Options) -> bool:
     )
 
 
-def fix(reference: Reference, source: Source, options: Options) -> Fix | str:
-    """The fix for the whole unit of a reference, or why there is none."""
+def fix(reference: Reference, source: Source, options: Options) -> Fix:
+    """The fix for the whole unit of a reference; raises NoFix where there is none."""
     unit = reference.unit
     if unit.role is Role.LOCK:
-        return "a lock file is written by its tool: upgrade torch with it, once the project's own files are mended"
+        raise NoFix(
+            "a lock file is written by its tool: upgrade torch with it, once the project's own files are mended"
+        )
     if unit.fixed:
-        return unit.fixed
+        raise NoFix(unit.fixed)
     if stays(unit, options):
-        return "this installs an older torch, which tests often do on purpose"
+        raise NoFix("this installs an older torch, which tests often do on purpose")
     chosen = wheels.choose(options.target, options.gpu_architectures)
     if chosen is None:
-        return no_build(options)
+        raise NoFix(no_build(options))
     plan = _Plan(unit, source, options, chosen)
-    try:
-        plan.make()
-    except _Refused as refused:
-        return str(refused)
+    plan.make()
     if not plan.edits:
-        return "nothing that is asked for here is older than the target"
+        raise NoFix("nothing that is asked for here is older than the target")
     if any(span.start <= edit.start < span.end for span in _ignored(source) for edit in plan.edits):
-        return "a line that would have to change with it is marked to be left alone"
+        raise NoFix("a line that would have to change with it is marked to be left alone")
     safety = Safety.SAFE if plan.is_safe() else Safety.UNSAFE
     return Fix(tuple(dict.fromkeys(sorted(plan.edits))), safety, plan.title)
 
@@ -149,10 +148,6 @@ def no_build(options: Options) -> str:
         if wanted
         else (f"no CUDA build of torch {render(options.target)} is known")
     )
-
-
-class _Refused(Exception):
-    pass
 
 
 @dataclass(slots=True)
@@ -173,19 +168,19 @@ class _Plan:
     def make(self) -> None:
         """Collects the edits. Raises _Refused if one that is needed cannot be made."""
         if any(r.style is Style.CONDA for r in self.unit.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS)):
-            raise _Refused("which builds conda's channels have is not known here")
+            raise NoFix("which builds conda's channels have is not known here")
         if found := _OTHER_TORCH.search(self.source.text):
-            raise _Refused(
+            raise NoFix(
                 f"{found[0].decode()} goes with a torch of its own, and which that is is not known here"
             )
         for reference in self.unit.references:
             if other := _other_accelerator(reference):
-                raise _Refused(
+                raise NoFix(
                     f"{other} has builds of its own, and which of them the target has is not known here"
                 )
         tags = {tag.name for index in self.unit.of(Sort.INDEX) if (tag := tag_of(index))}
         if len(tags) > 1:
-            raise _Refused(f"it offers several builds to choose from: {', '.join(sorted(tags))}")
+            raise NoFix(f"it offers several builds to choose from: {', '.join(sorted(tags))}")
         for index in self.unit.of(Sort.INDEX):
             self._index(index)
         for torch in self.unit.of(Sort.REQUIREMENT, *TORCH):
@@ -217,14 +212,14 @@ class _Plan:
             return
         self.tags.add(tag.name)
         if index.several:
-            raise _Refused("the file gives several values for the index")
+            raise NoFix("the file gives several values for the index")
         if index.removal is not None and self._may_go(index):
             self.edits.append(Edit(index.removal.start, index.removal.end, ""))
             return
         self.keeps_index = True
         edit = index.value.edit(tag.start, tag.end, self.chosen.variant, wheels.full_cuda_versions())
         if edit is None:
-            raise _Refused("the index is put together from several places")
+            raise NoFix("the index is put together from several places")
         self.edits.append(edit)
         self.edits += _renamed(self.unit, tag.name, self.chosen.variant)
 
@@ -287,12 +282,12 @@ class _Plan:
 
     def _write(self, reference: Reference, clause: Clause, version: str) -> None:
         if reference.fixed:
-            raise _Refused(reference.fixed)
+            raise NoFix(reference.fixed)
         if reference.several:
-            raise _Refused(f"the file gives several values for the version of {reference.name}")
+            raise NoFix(f"the file gives several values for the version of {reference.name}")
         edit = reference.value.edit(clause.start, clause.end, version)
         if edit is None:
-            raise _Refused(f"the version of {reference.name} is put together from several places")
+            raise NoFix(f"the version of {reference.name} is put together from several places")
         self.edits.append(edit)
 
 

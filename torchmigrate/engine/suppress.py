@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from torchmigrate.model.findings import Edit, Finding, Fix, Span
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.text.directives import BODY, DIRECTIVE, MARK
+from torchmigrate.text.findings import finding
 from torchmigrate.text.source import Source, SourceError
 
 UNUSED = "XX001"
@@ -106,18 +107,8 @@ class Suppressions:
     def _finding(
         self, code: str, message: str, span: Span, fix: Fix | None = None, hint: str | None = None
     ) -> Finding:
-        source = self._source
-        return Finding(
-            code,
-            message,
-            Severity.WARNING,
-            source.path,
-            span,
-            source.location(span),
-            fix,
-            hint=hint,
-            source_lines=source.lines(span),
-        )
+        made = None if fix is None else lambda: fix
+        return finding(code, message, Severity.WARNING, self._source, span, fix=made, hint=hint)
 
     @staticmethod
     def _narrowed(directive: _Directive, codes: list[str]) -> Edit:

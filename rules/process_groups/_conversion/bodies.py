@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
 from torchmigrate.model.findings import Change
-from torchmigrate.rewrite.calls import argument
 from torchmigrate.rewrite.changes import Remove, Rename, Replace, Symbol, Template, replace
+from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.dataflow import is_located
 
 from .._names.collectives import RESOLVE

@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
-from torchmigrate.rewrite.calls import argument
 from torchmigrate.rewrite.changes import Rename, Symbol
+from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.dataflow import is_located
 
 from .._names.group_names import name_of_group

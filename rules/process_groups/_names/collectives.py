@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.rewrite.calls import argument
+from torchmigrate.semantics.calls import argument
 
 if TYPE_CHECKING:
     from torchmigrate.model.versions import Version

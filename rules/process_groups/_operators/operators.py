@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from torchmigrate.rewrite.calls import argument
+from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.resolve import leaf, string
 
 from .functions import Function, expressions, parameters

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, Kind, NoFix, Safety
 from torchmigrate.model.findings import Change
-from torchmigrate.rewrite.calls import arguments
 from torchmigrate.rewrite.changes import DropArguments, replace
+from torchmigrate.semantics.calls import arguments
 from torchmigrate.semantics.dataflow import Escape
 from torchmigrate.semantics.resolve import leaf
 

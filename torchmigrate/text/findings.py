@@ -1,0 +1,40 @@
+"""A finding at a place of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torchmigrate.model.findings import Finding, Fix, NoFix, Span
+from torchmigrate.model.vocabulary import Severity
+from torchmigrate.text.source import Source
+
+
+def finding(
+    code: str,
+    message: str,
+    severity: Severity,
+    source: Source,
+    span: Span,
+    *,
+    fix: Callable[[], Fix] | None = None,
+    hint: str | None = None,
+) -> Finding:
+    """What is said about ``span`` of ``source``; ``fix`` makes the fix, or raises NoFix."""
+    made, withheld = None, None
+    if fix is not None:
+        try:
+            made = fix()
+        except NoFix as none:
+            withheld = none.reason
+    return Finding(
+        code,
+        message,
+        severity,
+        source.path,
+        span,
+        source.location(span),
+        fix=made,
+        withheld=withheld,
+        hint=hint,
+        source_lines=source.lines(span),
+    )
