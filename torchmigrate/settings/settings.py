@@ -99,7 +99,11 @@ SHOWN = _list_of("severities (error, warning, info) or rule codes", _CODE)
 GLOBS = _list_of("file patterns", r"[^\0]+")
 ARCHITECTURES = _list_of('compute capabilities such as "7.0"', r"\d{1,2}\.\d[a-z]?")
 JOBS = Kind("a number of processes", _number, {"type": "integer", "minimum": 0})
-VERSION = Kind('a version such as "2.12"', lambda value: versions.parse(_text(value)), _VERSION_SCHEMA)
+VERSION = Kind(
+    '"latest" or a version such as "2.12"',
+    lambda value: versions.parse_target(_text(value)),
+    {"anyOf": [{"const": "latest"}, _VERSION_SCHEMA]},
+)
 MINIMUM = Kind('"auto" or a version such as "2.4"', _minimum, {"anyOf": [{"const": "auto"}, _VERSION_SCHEMA]})
 PER_FILE = Kind(
     "a table from file patterns to lists of rule codes",
