@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from torchmigrate.model import versions
-from torchmigrate.project import files
+from torchmigrate.project.ignores import EXCLUDE
 from torchmigrate.settings import config
 from torchmigrate.settings.config import ConfigError, Layer
 from torchmigrate.settings.settings import Settings, default_as_toml, fields, key
@@ -116,7 +116,7 @@ class TestLayers:
             [Layer({"extend_exclude": ("a/b", "name")}, "/x"), Layer({"extend_exclude": ("c/*",)}, "/y")]
         )
         assert merged.extend_exclude == ("/y/c/*", "/x/a/b", "name")
-        assert merged.excluded == (*files.EXCLUDE, *merged.extend_exclude)
+        assert merged.excluded == (*EXCLUDE, *merged.extend_exclude)
 
     def test_settings_travel_to_worker_processes(self) -> None:
         chosen = settings(select=("TS",), per_file_ignores=(("a", ("TS",)),), min_version=(2, 4))

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from torchmigrate.console.terminal import escape
+from torchmigrate.documents.minimum import Minimum, find_minimum
 from torchmigrate.model import versions
-from torchmigrate.project.minimum import Minimum, find_minimum
 from torchmigrate.settings import config
 from torchmigrate.settings.config import ConfigError, Layer
 from torchmigrate.settings.settings import FLAG, PER_FILE, Kind, Settings, default_as_toml, fields, key

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from torchmigrate.model.symbols import join, segments
 from torchmigrate.model.vocabulary import Kind
+from torchmigrate.project.folders import is_within
 from torchmigrate.project.mentions import Mention
 from torchmigrate.semantics.links import Links
 
@@ -182,11 +183,6 @@ def module_path(path: str) -> str:
 def _project_of(root: str) -> str:
     """The folder whose files can import from ``root``: the one above a ``src`` folder, else itself."""
     return os.path.dirname(root) if os.path.basename(root) in ("src", "lib", "python") else root
-
-
-def is_within(path: str, folder: str) -> bool:
-    """Whether ``path`` is ``folder`` or lies below it."""
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def is_torch_itself(path: str) -> bool:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
+from torchmigrate.documents.minimum import Minimum
 from torchmigrate.model.findings import FileResult, Finding, Fix
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.project.minimum import Minimum
 from torchmigrate.settings.settings import Settings
 
 if TYPE_CHECKING:

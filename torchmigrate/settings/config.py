@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torchmigrate.project import files, folders
+from torchmigrate.project import folders, ignores
 from torchmigrate.settings.settings import Kind, Settings, default_as_toml, fields, key
 from torchmigrate.text.toml import toml_loads
 
 MAX_CONFIG_BYTES = 4 << 20
 """A configuration file beyond this size is refused."""
 
-STANDALONE = "torchmigrate.toml"
 PYPROJECT = "pyproject.toml"
 
 
@@ -30,6 +29,8 @@ class Layer:
 
     values: Mapping[str, Any]
     folder: str
+    origin: str = "command line"
+    """The file that states them, or what else does."""
 
 
 def merge(layers: list[Layer]) -> Settings:
@@ -57,9 +58,9 @@ def merge(layers: list[Layer]) -> Settings:
 
 def _anchored(name: str, value: Any, folder: str) -> Any:
     if name in ("exclude", "extend_exclude"):
-        return tuple(files.anchor(pattern, folder) for pattern in value)
+        return tuple(ignores.anchor(pattern, folder) for pattern in value)
     if name == "per_file_ignores":
-        return tuple((files.anchor(pattern, folder), codes) for pattern, codes in value)
+        return tuple((ignores.anchor(pattern, folder), codes) for pattern, codes in value)
     return value
 
 
@@ -81,7 +82,7 @@ def read_layers(path: str) -> list[Layer]:
             raise ConfigError(f"{following}: has no table [tool.torchmigrate]")
         folder = os.path.dirname(os.path.abspath(following))
         extend = table.pop("extend", None)
-        layers.append(Layer(parse(table, following), folder))
+        layers.append(Layer(parse(table, following), folder, following))
         if extend is not None and (not isinstance(extend, str) or "\0" in extend):
             raise ConfigError(f"{following}: `extend` must be the path of a configuration file")
         following = None if extend is None else os.path.join(folder, os.path.expanduser(extend))
@@ -94,14 +95,17 @@ def find_file(folder: str) -> str | None:
     A pyproject.toml without ``[tool.torchmigrate]`` is passed over; torchmigrate.toml comes first in its folder.
     Raises ConfigError for a pyproject.toml that cannot be read.
     """
-    for directory in folders.upward(folder):
-        standalone = os.path.join(directory, STANDALONE)
+    return next(filter(None, map(own_file, folders.upward(folder))), None)
+
+
+def own_file(folder: str) -> str | None:
+    """The configuration file that lies in ``folder`` itself, or None. Raises ConfigError as `find_file` does."""
+    for name in folders.STANDALONE:
+        standalone = os.path.join(folder, name)
         if os.path.isfile(standalone):
             return standalone
-        pyproject = os.path.join(directory, PYPROJECT)
-        if os.path.isfile(pyproject) and _table(pyproject) is not None:
-            return pyproject
-    return None
+    pyproject = os.path.join(folder, PYPROJECT)
+    return pyproject if os.path.isfile(pyproject) and _table(pyproject) is not None else None
 
 
 def parse(table: Mapping[str, object], origin: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from torchmigrate.model import versions
 from torchmigrate.model.versions import Version
-from torchmigrate.project import files
+from torchmigrate.project.ignores import EXCLUDE, Excludes
 
 T = TypeVar("T")
 
@@ -151,7 +151,7 @@ class Settings:
         metavar="VERSION|auto",
     )
     exclude: tuple[str, ...] = setting(
-        GLOBS, files.EXCLUDE, "What to leave out of folders, as in .gitignore.", metavar="GLOBS"
+        GLOBS, EXCLUDE, "What to leave out of folders, as in .gitignore.", metavar="GLOBS"
     )
     extend_exclude: tuple[str, ...] = setting(
         GLOBS, (), "What to leave out besides the excluded.", metavar="GLOBS"
@@ -252,8 +252,8 @@ def _specificity(selectors: tuple[str, ...], code: str, family: str) -> int:
 
 
 @functools.cache
-def _matcher(pattern: str) -> files.Excludes:
-    return files.Excludes.of((pattern,))
+def _matcher(pattern: str) -> Excludes:
+    return Excludes.of((pattern,))
 
 
 def _names(selectors: tuple[str, ...], code: str) -> bool:
