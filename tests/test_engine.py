@@ -16,6 +16,8 @@ from torchmigrate.model.vocabulary import Safety
 from torchmigrate.project.files import Input
 from torchmigrate.project.project import Project
 from torchmigrate.run import runner
+from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.tree import Tree
 from torchmigrate.semantics.uses import Use, Uses
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -104,7 +106,7 @@ def test_nothing_of_a_file_outlives_its_scan() -> None:
     files = [Input(str(path)) for path in sorted(FIXTURES.rglob("case*.py"))]
     settings, minimum = settings_of(["--jobs", "1"])
     before = _alive()
-    assert any(result.findings for result in runner.check(files, settings, min_version=minimum))
+    assert any(result.findings for result in runner.check(Tree(files, everywhere(settings, minimum))))
     assert _alive() == before
 
 

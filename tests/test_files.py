@@ -116,7 +116,8 @@ class TestLinks:
         os.symlink("../p", "q/p")
         found = files.find(["."])
         assert paths(found) == ["p/a.py", "q/b.py"]
-        assert found.errors == found.unfollowed == ()
+        assert found.errors == ()
+        assert found.unfollowed == ()
 
 
 def test_each_folder_has_the_excludes_of_its_own_project(tree: Path) -> None:

@@ -52,6 +52,8 @@ class ReferenceContext:
         """
         span = span or reference.span
         made = _made(fix) if callable(fix) else fix
+        if isinstance(made, Fix) and self.asked_project:
+            made = self._project.judged(made)
         if reference.unit.role is Role.DOC:
             severity = Severity.INFO
         return Finding(

@@ -62,9 +62,9 @@ class _Literals(ast.NodeVisitor):
         self.unit = outer
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        target, key = node.targets[0], None
-        if isinstance(target, ast.Subscript):
-            target, key = target.value, target.slice
+        target = node.targets[0]
+        key = target.slice if isinstance(target, ast.Subscript) else None
+        target = target.value if isinstance(target, ast.Subscript) else target
         purpose = self._purposes.get(target.id) if isinstance(target, ast.Name) else None
         if purpose is Purpose.EXTRA and isinstance(key, ast.Constant):
             purpose = purpose_of(str(key.value))

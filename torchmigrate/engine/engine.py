@@ -264,6 +264,7 @@ class Engine:
                 context = contexts.get(rule.code)
                 if context is None:
                     context = contexts[rule.code] = Context(source, uses, project, self.options, rule)
+                context.grounded_on_project = False
                 found.extend(_checked(rule, use, context))
                 asked |= context.asked_project
         return found, asked

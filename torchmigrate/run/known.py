@@ -1,0 +1,106 @@
+"""What the files of a tree tell about it, kept from one look to the next: only what has changed is asked again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from torchmigrate.model.symbols import segments
+from torchmigrate.model.vocabulary import Kind
+from torchmigrate.project.files import Input
+from torchmigrate.project.mentions import Facts, Mention
+from torchmigrate.project.project import module_path
+from torchmigrate.run.cache import Cache, digest
+from torchmigrate.run.snapshot import Stamps
+
+
+@dataclass
+class Known:
+    """The facts of a tree as they were when its files had these stamps, with all names linked."""
+
+    stamps: Mapping[str, bytes] = field(default_factory=dict)
+    """By the files' places; those without facts are among them."""
+    facts: dict[str, Facts] = field(default_factory=dict)
+    exports: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def changed(self, stamps: Stamps) -> set[str]:
+        """The files whose facts are not known: they have changed, or are new."""
+        return {
+            place for place, stamp in stamps.by_place.items() if not stamp or self.stamps.get(place) != stamp
+        }
+
+    def without(self, places: Collection[str], stamps: Stamps) -> dict[str, Facts]:
+        """The facts of the files that are still there, but for those at ``places``."""
+        places = frozenset(places)
+        return {
+            place: told
+            for place, told in self.facts.items()
+            if place in stamps.by_place and place not in places
+        }
+
+    def holds(self, looked: Mapping[str, Facts], changed: set[str], stamps: Stamps) -> bool:
+        """Whether what is known of the links between files still holds after some have changed.
+
+        ``looked`` is what the changed files tell now, while nothing is known of the others. Names may have been
+        added; none may be gone, and no file may have come or gone that an unlinked name of another may mean.
+        """
+        for place, names in self.exports.items():
+            told = looked[place].exports if place in looked else {}
+            if place not in stamps.by_place or (place in changed and not names.items() <= told.items()):
+                return False
+        stems = {
+            os.path.basename(module_path(place)) for place in self.stamps.keys() ^ stamps.by_place.keys()
+        }
+        return not stems or not any(
+            stems.intersection(segments(name.lstrip(".")))
+            for told in self.facts.values()
+            for name in told.unlinked
+        )
+
+
+class Memory:
+    """The place in a cache for what is known of a tree; ``context`` is what that depends on besides the files."""
+
+    def __init__(self, cache: Cache, context: bytes, root: str) -> None:
+        self._cache = cache
+        self._key = digest(b"known", context, os.fsencode(root))
+
+    def load(self, files: Mapping[str, Input]) -> Known | None:
+        """What is known, with the files' paths as they are shown this time."""
+        kept = self._cache.get(self._key) if self._cache.keeps else None
+        if kept is None:
+            return None
+        stamps, facts, exports = kept
+        told = {place: _told(files[place].path, *one) for place, one in facts.items() if place in files}
+        return Known(stamps, told, exports)
+
+    def store(self, known: Known) -> None:
+        """Keeps what is known, as plain data."""
+        if self._cache.keeps:
+            facts = {place: _plain(told) for place, told in known.facts.items()}
+            self._cache.put(self._key, (dict(known.stamps), facts, known.exports))
+
+
+_Plain = tuple[dict[str, str], tuple[str, ...], tuple[tuple[object, ...], ...], bool]
+
+
+def _plain(told: Facts) -> _Plain:
+    mentions = tuple((one.symbol, one.kind.value, one.line, one.constants) for one in told.mentions)
+    return told.exports, tuple(told.unlinked), mentions, told.provisional
+
+
+def _told(
+    path: str,
+    exports: dict[str, str],
+    unlinked: tuple[str, ...],
+    mentions: tuple[tuple[str, str, int, tuple[tuple[str, object], ...]], ...],
+    provisional: bool,
+) -> Facts:
+    made = tuple(
+        Mention(symbol, _KINDS[kind], path, line, constants) for symbol, kind, line, constants in mentions
+    )
+    return Facts(exports, frozenset(unlinked), made, provisional)
+
+
+_KINDS = {kind.value: kind for kind in Kind}
