@@ -318,7 +318,10 @@ class TestWrongUsage:
             (["--select", "torchscrpt"], "no rule fits `torchscrpt`; did you mean `torchscript`?"),
             (["--show", "inf"], "no rule fits `inf`"),
             (["--select", "TS 1"], "command line: `select` must be a list of rule codes"),
-            (["--target-version", "new"], "command line: `target-version` must be "latest" or a version such as"),
+            (
+                ["--target-version", "new"],
+                'command line: `target-version` must be "latest" or a version such as',
+            ),
             (
                 ["--per-file-ignores", "TS"],
                 "command line: `per-file-ignores` must be GLOB:CODE,CODE, not 'TS'",

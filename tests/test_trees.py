@@ -274,6 +274,54 @@ class TestMonorepo:
         assert two("check", "a", "-q").status == 0
 
 
+class TestShow:
+    """What a run would go by can be asked for, and nothing is checked then."""
+
+    def test_settings_with_their_origins(self, run: Run) -> None:
+        repository()
+        put(
+            base__settings='fail-on = "error"\nignore = ["TS155"]\n',
+            a__pyproject=METADATA
+            + '[tool.torchmigrate]\nextend = "../base/torchmigrate.toml"\nignore = ["SC"]\n'
+            '[tool.torchmigrate.per-file-ignores]\n"x" = ["TS"]\n',
+            a__m=PATCHED,
+            b__m=PATCHED,
+        )
+        outcome = run("check", "--show-settings", "a/m.py", "--ignore", "CU", "--target-version", "latest")
+        lines = outcome.out.decode().splitlines()
+        assert outcome.status == 0
+        assert lines[0] == "# a/m.py"
+        for line in (
+            'ignore = ["TS155", "SC", "CU"]  # command line, a/pyproject.toml:6, base/torchmigrate.toml:2',
+            'fail-on = "error"  # base/torchmigrate.toml:1',
+            'min-version = "2.12"  # a/pyproject.toml:3',
+            'target-version = "2.15"  # command line',
+            'per-file-ignores = {"x" = ["TS"]}  # a/pyproject.toml:7',
+            "unsafe-fixes = false  # default",
+        ):
+            assert line in lines
+        other = run("check", "--show-settings", "b/m.py").out.decode()
+        assert 'min-version = "2.0"  # default: no metadata of the project names torch' in other
+
+    def test_what_is_printed_is_a_configuration_file(self, run: Run) -> None:
+        from torchmigrate.settings import config
+
+        put(a=PATCHED)
+        Path("torchmigrate.toml").write_bytes(run("check", "--show-settings", "a.py").out)
+        assert run("check", "a.py", "-q", "--exit-zero").status == 0
+        assert config.read_layers("torchmigrate.toml")[0].values["fail_on"] == "warning"
+
+    def test_files(self, run: Run) -> None:
+        repository()
+        put(a=PATCHED, sub__b="", build__c="", gitignore="d.py\n", d="", notes__pyproject="")
+        outcome = run("check", "--show-files")
+        assert (outcome.status, outcome.out) == (0, b"a.py\nnotes/pyproject.toml\nsub/b.py\n")
+        assert run("check", "--show-files", "--select", "TS", "sub").out == b"sub/b.py\n"
+        missing = run("check", "--show-files", "nowhere", "a.py")
+        assert (missing.status, missing.out) == (2, b"a.py\n")
+        assert b"nowhere: error: cannot be read" in missing.err
+
+
 @pytest.mark.parametrize("target", ["2.99", "1.13"])
 def test_a_target_that_is_not_known_is_refused_with_what_is(run: Run, target: str) -> None:
     outcome = run("check", "--target-version", target)

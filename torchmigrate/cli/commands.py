@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -94,10 +94,19 @@ def common(command: Command) -> Command:
 @cli.command()
 @common
 @click.option("--with-probe", is_flag=True, help="Also say whether this machine can run the target version.")
-def check(with_probe: bool, **given: Any) -> int:
+@click.option("--show-settings", metavar="FILE", help="Print what holds for FILE, and check nothing.")
+@click.option("--show-files", is_flag=True, help="List the files to check, and check nothing.")
+def check(with_probe: bool, show_settings: str | None, show_files: bool, **given: Any) -> int:
     """Report what an upgrade breaks, deprecates or supersedes in PATHS (default: here)."""
     from torchmigrate.run import runner
 
+    if show_settings is not None:
+        return show(show_settings, given)
+    if show_files:
+        run = Run(**{**given, "quiet": True})
+        output.print_text("".join(f"{escape(file.path)}\n" for file in run.inputs))
+        run.print_errors()
+        return run.status(failed=False)
     run = Run(**given)
     with Progress(sys.stderr, wanted=not run.quiet) as progress:
         for tree in run.trees:
@@ -184,6 +193,17 @@ def explain(code: str) -> int:
     if rule is None:
         raise options.Failure(f"there is no rule {code}{config.nearest(code.upper(), list(known))}")
     output.print_text(pages.as_page(rule, color=wants_color("auto", sys.stdout)))
+    return 0
+
+
+def show(file: str, given: Mapping[str, Any]) -> int:
+    """Prints what holds for a file."""
+    from torchmigrate.cli import show as showing
+
+    try:
+        output.print_text(showing.settings(file, options.load(given)))
+    except ConfigError as error:
+        raise options.Failure(str(error)) from None
     return 0
 
 
@@ -283,13 +303,17 @@ class Run:
         with output.replaced(where) if where else output.Printed(to_stderr=to_stderr) as out:
             load(self._format).write(self.results, self.report, out)
 
-    def write_outcome(self, changed: int) -> None:
-        """Says, after a diff, which files failed and what would change."""
+    def print_errors(self) -> None:
+        """Says which files failed."""
         from torchmigrate.reporters.concise import error_line
 
         for result in self.results:
             for error in result.errors:
                 output.print_text(error_line(error, self.report), to_stderr=True)
+
+    def write_outcome(self, changed: int) -> None:
+        """Says, after a diff, which files failed and what would change."""
+        self.print_errors()
         self._say(f"{count(changed, 'file')} would change, fixing {count(self.report.fixed, 'finding')}")
         hidden = count(self.report.hidden_unsafe, "unsafe fix", "unsafe fixes")
         self._say(f"{hidden} hidden, see --unsafe", wanted=self.report.hidden_unsafe > 0)

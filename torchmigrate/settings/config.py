@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Mapping
@@ -17,6 +18,10 @@ MAX_CONFIG_BYTES = 4 << 20
 """A configuration file beyond this size is refused."""
 
 PYPROJECT = "pyproject.toml"
+COMMAND_LINE = "command line"
+
+ADDING = frozenset(["ignore", "extend_select", "extend_exclude", "per_file_ignores"])
+"""The settings of which every layer adds to those below it."""
 
 
 class ConfigError(Exception):
@@ -29,7 +34,7 @@ class Layer:
 
     values: Mapping[str, Any]
     folder: str
-    origin: str = "command line"
+    origin: str = COMMAND_LINE
     """The file that states them, or what else does."""
 
 
@@ -51,8 +56,7 @@ def merge(layers: list[Layer]) -> Settings:
             added = {code.upper() for code in values.get(side, ())}
             merged[other] = tuple(code for code in merged.get(other, ()) if code.upper() not in added)
         for name, value in values.items():
-            adds = name in ("ignore", "extend_select", "extend_exclude", "per_file_ignores")
-            merged[name] = (*merged.get(name, ()), *value) if adds else value
+            merged[name] = (*merged.get(name, ()), *value) if name in ADDING else value
     return Settings(**merged)
 
 
@@ -106,6 +110,24 @@ def own_file(folder: str) -> str | None:
             return standalone
     pyproject = os.path.join(folder, PYPROJECT)
     return pyproject if os.path.isfile(pyproject) and _table(pyproject) is not None else None
+
+
+def line_of(path: str, name: str) -> int | None:
+    """The line of the configuration file at ``path`` that states the setting ``name``; None where it is not found."""
+    prefix = "tool.torchmigrate" if os.path.basename(path) == PYPROJECT else ""
+    table = ""
+    try:
+        with open(path, encoding="utf-8-sig", errors="replace") as file:
+            for number, line in enumerate(file, 1):
+                header = re.match(r"\s*\[\s*([^\]]*?)\s*\]", line)
+                stated = re.match(r"\s*([\w.\"-]+)\s*=", line)
+                table = header[1] if header else table
+                key_of = header[1] if header else f"{table}.{stated[1]}" if stated else ""
+                if key_of.replace('"', "").lstrip(".") == f"{prefix}.{name}".lstrip("."):
+                    return number
+    except OSError:
+        return None
+    return None
 
 
 def parse(table: Mapping[str, object], origin: str) -> dict[str, Any]:

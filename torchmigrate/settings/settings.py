@@ -272,12 +272,16 @@ def key(name: str) -> str:
 
 def default_as_toml(one: dataclasses.Field[Any]) -> object:
     """The default of a field of `Settings` as TOML writes it."""
+    return as_toml(one, one.default)
+
+
+def as_toml(one: dataclasses.Field[Any], value: Any) -> object:
+    """A value of a field of `Settings` as TOML writes it."""
     kind: Kind[Any] = one.metadata["kind"]
-    default: Any = one.default
-    if kind is MINIMUM and default is None:
+    if kind is MINIMUM and value is None:
         return "auto"
     if kind in (VERSION, MINIMUM):
-        return versions.render(default)
+        return versions.render(value)
     if kind is PER_FILE:
-        return {pattern: list(codes) for pattern, codes in default}
-    return list(default) if isinstance(default, tuple) else default
+        return {pattern: list(codes) for pattern, codes in value}
+    return list(value) if isinstance(value, tuple) else value
