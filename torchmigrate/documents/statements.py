@@ -11,6 +11,7 @@ from torchmigrate.documents.references import Purpose
 from torchmigrate.gates import kinds
 from torchmigrate.gates.kinds import MAX_METADATA_BYTES
 from torchmigrate.model.versions import Version
+from torchmigrate.project.files import read as read_file
 
 if TYPE_CHECKING:
     from torchmigrate.documents.references import Reference
@@ -43,10 +44,9 @@ class Statement(NamedTuple):
 def _text(path: str, limit: int) -> str | None:
     """The text of a file that names torch, one character for each byte; None for any other."""
     try:
-        if not os.path.isfile(path) or os.path.getsize(path) > limit:
+        if os.path.getsize(path) > limit:
             return None
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read_file(path)
     except OSError:
         return None
     return data.decode("latin-1") if b"torch" in data.lower() else None
@@ -117,8 +117,7 @@ def any_text(path: str) -> str:
     try:
         if os.path.getsize(path) > MAX_METADATA_BYTES:
             return ""
-        with open(path, encoding="utf-8-sig", errors="replace") as file:
-            return file.read()
+        return read_file(path).decode("utf-8-sig", "replace")
     except OSError:
         return ""
 

@@ -160,7 +160,7 @@ class _Search:
                 scopes and ignored(scopes, place, is_folder)
             ):
                 continue
-            if link and os.path.exists(place):
+            if link and (is_folder or os.path.isfile(place)):
                 self._links[path] = os.path.realpath(place)
             elif is_folder:
                 if wanted and name.endswith(SUFFIXES):
