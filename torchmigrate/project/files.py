@@ -176,7 +176,7 @@ class _Search:
         try:
             if entry.is_file():
                 self._add(path, real)
-            elif entry.is_symlink():
+            elif entry.is_symlink() and not os.path.exists(path):
                 self._fail(path, "is a link to nothing")
             else:
                 self._fail(path, f"is {_special(entry.stat().st_mode)}, not a file")

@@ -43,20 +43,24 @@ class Known:
         """Whether what is known of the links between files still holds after some have changed.
 
         ``looked`` is what the changed files tell now, while nothing is known of the others. Names may have been
-        added; none may be gone, and no file may have come or gone that an unlinked name of another may mean.
+        added; none that others may use may be gone.
         """
         for place, names in self.exports.items():
             told = looked[place].exports if place in looked else {}
             if place not in stamps.by_place or (place in changed and not names.items() <= told.items()):
                 return False
-        stems = {
-            os.path.basename(module_path(place)) for place in self.stamps.keys() ^ stamps.by_place.keys()
+        return True
+
+    def concerned(self, stamps: Stamps) -> set[str]:
+        """The files with an unlinked name that may mean a file which is new."""
+        new = {os.path.basename(module_path(place)) for place in stamps.by_place.keys() - self.stamps.keys()}
+        if not new:
+            return set()
+        return {
+            place
+            for place, told in self.facts.items()
+            if any(new.intersection(segments(name.lstrip("."))) for name in told.unlinked)
         }
-        return not stems or not any(
-            stems.intersection(segments(name.lstrip(".")))
-            for told in self.facts.values()
-            for name in told.unlinked
-        )
 
 
 class Memory:

@@ -348,6 +348,7 @@ class Run:
         if known.holds(facts, changed, self.stamps):
             self.project.exports = dict(known.exports)
             facts |= known.without(fresh, self.stamps)
+            fresh += sorted(known.concerned(self.stamps) - set(fresh))
         else:
             facts |= self._first_looks([path for path in self.files if path not in set(fresh)], progress)
             fresh = list(self.files)
@@ -431,7 +432,7 @@ class Run:
         return digest(b"look", context, os.fsencode(path), os.fsencode(file.path), data)
 
     def _link(self, facts: dict[str, Facts], fresh: Sequence[str]) -> None:
-        """Follows names from file to file, where some are ``fresh``: looked at while nothing was known of the others."""
+        """Follows names from file to file; only from those that are ``fresh`` there may be any to follow."""
         from torchmigrate.project.exports import Linker
 
         def look(path: str, data: bytes) -> Facts:
