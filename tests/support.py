@@ -15,6 +15,8 @@ from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.model.versions import Version
 from torchmigrate.project.files import Input
 from torchmigrate.run import runner
+from torchmigrate.run.profiles import Profile, everywhere
+from torchmigrate.run.tree import Tree
 from torchmigrate.settings.settings import Settings
 from torchmigrate.text.read import read
 
@@ -24,19 +26,19 @@ def settings_of(flags: Sequence[str] = ()) -> tuple[Settings, Version]:
 
     @click.command()
     @options.of_settings
-    def command(**given: Any) -> options.Loaded:
-        return options.load(given, ["."], None)
+    def command(**given: Any) -> Profile:
+        return options.load(given).of(".")
 
     if not any(flag.startswith("--min-version") for flag in flags):
         flags = [*flags, "--min-version", "2.0"]
-    loaded: options.Loaded = command.main([*flags, "--isolated"], standalone_mode=False)
-    return loaded.settings, loaded.minimum.version
+    profile: Profile = command.main([*flags, "--isolated"], standalone_mode=False)
+    return profile.settings, profile.minimum.version
 
 
 def check_text(text: str, *flags: str, path: str = "case.py") -> list[Finding]:
     """The findings in one file."""
     settings, minimum = settings_of(flags)
-    (result,) = runner.check([Input(path, text.encode())], settings, min_version=minimum)
+    (result,) = runner.check(Tree([Input(path, text.encode())], everywhere(settings, minimum)))
     assert not result.errors, result.errors
     return list(result.findings)
 
@@ -44,7 +46,7 @@ def check_text(text: str, *flags: str, path: str = "case.py") -> list[Finding]:
 def fix_text(text: str, *flags: str, path: str = "case.py") -> str:
     """The text of one file after fixing."""
     settings, minimum = settings_of(flags)
-    (result,) = runner.fix([Input(path, text.encode())], settings, min_version=minimum)
+    (result,) = runner.fix(Tree([Input(path, text.encode())], everywhere(settings, minimum)))
     assert not result.result.errors, result.result.errors
     return (result.after or text.encode()).decode()
 
@@ -52,7 +54,7 @@ def fix_text(text: str, *flags: str, path: str = "case.py") -> str:
 def fixed(files: Mapping[str, bytes], settings: Settings, minimum: Version) -> dict[str, runner.FixResult]:
     """What fixing makes of files that belong together, given by path and content."""
     inputs = [Input(path, data) for path, data in files.items()]
-    return {result.path: result for result in runner.fix(inputs, settings, min_version=minimum)}
+    return {result.path: result for result in runner.fix(Tree(inputs, everywhere(settings, minimum)))}
 
 
 @dataclass
@@ -65,7 +67,7 @@ class Checked:
     def of(cls, files: Sequence[Path], settings: Settings, minimum: Version) -> Checked:
         """Checks the files."""
         inputs = [Input(str(file)) for file in files]
-        results = runner.check(inputs, settings, min_version=minimum)
+        results = runner.check(Tree(inputs, everywhere(settings, minimum)))
         return cls({result.path: result for result in results})
 
     @property

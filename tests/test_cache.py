@@ -23,6 +23,8 @@ from torchmigrate.model.versions import Version
 from torchmigrate.project.files import Input
 from torchmigrate.run import cache, fingerprint, runner, snapshot
 from torchmigrate.run.cache import Cache
+from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.tree import Tree
 from torchmigrate.run.wire import Results, pack
 
 from .support import settings_of
@@ -53,7 +55,7 @@ def check(cache_dir: str) -> Check:
         settings = replace(settings_of(flags)[0], min_version=None)
         with Cache(folder) as kept:
             inputs = [Input(str(file)) for file in files]
-            results = runner.check(inputs, settings, min_version=found_minimum, cache=kept)
+            results = runner.check(Tree(inputs, everywhere(settings, found_minimum)), cache=kept)
             return [result for result in results if result.says_anything]
 
     return run
@@ -141,7 +143,8 @@ class TestResults:
         """Within the resolution of its time stamps, a file can change without their changing."""
         check(hit)
         with Cache(str(hit.parent)) as kept:
-            shot = snapshot.Snapshot(kept, b"", [Input(str(hit))])
+            inputs = [Input(str(hit))]
+            shot = snapshot.Snapshot(kept, b"", inputs, snapshot.Stamps(inputs))
             shot.store(Results([pack(FileResult(str(hit), suppressed=1))]))
             assert shot.load() is None
 
@@ -169,7 +172,7 @@ class TestResults:
         for folder in (None, cache_dir, cache_dir):
             with Cache(folder) as kept:
                 inputs = [Input(str(hit))]
-                results.append(list(runner.fix(inputs, settings, min_version=minimum, cache=kept)))
+                results.append(list(runner.fix(Tree(inputs, everywhere(settings, minimum)), cache=kept)))
         assert results[0][0].applied
         assert results[1] == results[2] == results[0]
 

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +27,7 @@ from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.project.files import Input
 from torchmigrate.run.cache import Cache
+from torchmigrate.run.tree import Tree
 from torchmigrate.run.write import beside
 from torchmigrate.settings.settings import Settings
 
@@ -83,22 +84,22 @@ def findings(path: str, data: bytes, settings: Settings) -> Iterator[Finding]:
             )
 
 
-def fake_screen(settings: Settings, cache: Cache) -> Screen:
-    check_selectors(settings, RULES.values())
+def fake_screen(settings: Collection[Settings], cache: Cache) -> Screen:
+    for one in settings:
+        check_selectors(one, RULES.values())
     return Screen(Gate.of([]), modules=True, documents=False)
 
 
 def fake_check(
-    files: Sequence[Input],
-    settings: Settings,
+    tree: Tree,
     *,
-    min_version: tuple[int, int],
     cache: Cache | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[FileResult]:
-    for number, file in enumerate(files):
+    for number, file in enumerate(tree.named):
+        settings = tree.profile_of(os.path.dirname(file.place)).settings
         if progress:
-            progress(number, len(files))
+            progress(number, len(tree.named))
         data = read(file)
         if b"interrupt" in data:
             raise KeyboardInterrupt
@@ -109,15 +110,14 @@ def fake_check(
 
 
 def fake_fix(
-    files: Sequence[Input],
-    settings: Settings,
+    tree: Tree,
     *,
-    min_version: tuple[int, int],
     choose: Callable[[Finding], bool] | None = None,
     cache: Cache | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[FixResult]:
-    for result, file in zip(fake_check(files, settings, min_version=min_version), files, strict=True):
+    for result, file in zip(fake_check(tree), tree.named, strict=True):
+        settings = tree.profile_of(os.path.dirname(file.place)).settings
         before = after = read(file)
         applied = []
         for finding in result.findings:
@@ -297,7 +297,7 @@ class TestCheck:
         assert run("check", "project").status == 0
         assert run("check", "project", "--isolated").status == 1
         assert run("check", ".", "--config", "project/torchmigrate.toml").status == 0
-        assert run("check", ".").status == 1
+        assert run("check", ".").status == 0, "each file has the settings of the project that it lies in"
 
     def test_colour(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         put("a.py", "old\n")
@@ -318,7 +318,10 @@ class TestWrongUsage:
             (["--select", "torchscrpt"], "no rule fits `torchscrpt`; did you mean `torchscript`?"),
             (["--show", "inf"], "no rule fits `inf`"),
             (["--select", "TS 1"], "command line: `select` must be a list of rule codes"),
-            (["--target-version", "new"], "command line: `target-version` must be a version such as"),
+            (
+                ["--target-version", "new"],
+                'command line: `target-version` must be "latest" or a version such as',
+            ),
             (
                 ["--per-file-ignores", "TS"],
                 "command line: `per-file-ignores` must be GLOB:CODE,CODE, not 'TS'",

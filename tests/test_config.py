@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from torchmigrate.model import versions
-from torchmigrate.project import files
+from torchmigrate.project.ignores import EXCLUDE
 from torchmigrate.settings import config
 from torchmigrate.settings.config import ConfigError, Layer
 from torchmigrate.settings.settings import Settings, default_as_toml, fields, key
@@ -116,7 +116,7 @@ class TestLayers:
             [Layer({"extend_exclude": ("a/b", "name")}, "/x"), Layer({"extend_exclude": ("c/*",)}, "/y")]
         )
         assert merged.extend_exclude == ("/y/c/*", "/x/a/b", "name")
-        assert merged.excluded == (*files.EXCLUDE, *merged.extend_exclude)
+        assert merged.excluded == (*EXCLUDE, *merged.extend_exclude)
 
     def test_settings_travel_to_worker_processes(self) -> None:
         chosen = settings(select=("TS",), per_file_ignores=(("a", ("TS",)),), min_version=(2, 4))
@@ -209,8 +209,10 @@ class TestFiles:
             ("select = [1]", "`select` must be a list of rule codes, prefixes of codes or family names"),
             ("select = ['TS 1']", "`select` must be a list of rule codes, prefixes of codes or family names ('TS 1' is none)"),
             ("exclude = true", "`exclude` must be a list of file patterns"),
-            ("target-version = 2.12", '`target-version` must be a version such as "2.12"'),
-            ("target-version = 'auto'", "`target-version` must be a version such as \"2.12\" ('auto' is not a version such as 2.12)"),
+            ("target-version = 2.12", '`target-version` must be "latest" or a version such as "2.12"'),
+            ("target-version = 'auto'", "`target-version` must be \"latest\" or a version such as \"2.12\" ('auto' is not a version such as 2.12)"),
+            ("target-version = '2.99'", "`target-version` must be \"latest\" or a version such as \"2.12\" (torch 2.99 is not known; 2.0 to 2.15 are)"),
+            ("target-version = '1.13'", "`target-version` must be \"latest\" or a version such as \"2.12\" (torch 1.13 is not known; 2.0 to 2.15 are)"),
             ("min-version = '>=2'", "`min-version` must be \"auto\" or a version such as \"2.4\" ('>=2' is not a version such as 2.12)"),
             ("unsafe-fixes = 1", "`unsafe-fixes` must be true or false"),
             ("fail-on = 'never'", "`fail-on` must be one of error, warning, info ('never' is none)"),
@@ -293,6 +295,10 @@ class TestSchema:
             jsonschema.validate(wrong, json.loads(SCHEMA.read_text()))
         with pytest.raises(ConfigError):
             config.parse(wrong, "test")
+
+
+def test_the_latest_target_is_the_newest_version() -> None:
+    assert config.parse({"target-version": "latest"}, "test") == {"target_version": versions.NEWEST}
 
 
 def test_the_default_target_is_the_newest_version() -> None:

@@ -31,6 +31,8 @@ from torchmigrate.model.vocabulary import Sort
 from torchmigrate.project.files import Input
 from torchmigrate.run import runner
 from torchmigrate.run.cache import Cache
+from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.tree import Tree
 from torchmigrate.tables import wheels
 from torchmigrate.text.edits import VerifyError, apply
 from torchmigrate.text.source import SourceError
@@ -169,7 +171,7 @@ def test_every_string_of_a_toml_file_is_found_where_it_stands() -> None:
 def test_a_malformed_file_is_one_error_and_left_alone(path: str, text: str | bytes, message: str) -> None:
     data = text.encode() if isinstance(text, str) else text
     settings, minimum = settings_of(["--unsafe", "--target-version", "2.12", "--select", "CU"])
-    (result,) = runner.check([Input(path, data)], settings, min_version=minimum)
+    (result,) = runner.check(Tree([Input(path, data)], everywhere(settings, minimum)))
     assert [message in error.message for error in result.errors] == [True]
     assert not result.findings
     assert not fixed({path: data}, settings, minimum)[path].applied
@@ -292,11 +294,11 @@ def test_select_cu_alone_parses_no_python(project: Path, monkeypatch: pytest.Mon
 
 def test_without_a_rule_for_them_project_files_are_not_looked_for(project: Path) -> None:
     settings, _ = settings_of(["--select", "TS"])
-    screen = runner.screen(settings, Cache(None))
+    screen = runner.screen([settings], Cache(None))
     assert screen.wants("train.py")
     assert not screen.wants("requirements.txt")
     settings, _ = settings_of(["--select", "CU"])
-    screen = runner.screen(settings, Cache(None))
+    screen = runner.screen([settings], Cache(None))
     assert not screen.wants("train.py")
     assert screen.wants("requirements.txt")
 

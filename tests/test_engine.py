@@ -23,6 +23,8 @@ from torchmigrate.model.vocabulary import Safety, Severity, Sort
 from torchmigrate.project.files import Input
 from torchmigrate.project.project import Project
 from torchmigrate.run import runner
+from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.tree import Tree
 from torchmigrate.semantics.uses import Use, Uses
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -108,7 +110,7 @@ def test_nothing_of_a_file_outlives_its_scan() -> None:
     files = [Input(str(path)) for path in sorted(FIXTURES.rglob("case*.py"))]
     settings, minimum = settings_of(["--jobs", "1"])
     before = _alive()
-    assert any(result.findings for result in runner.check(files, settings, min_version=minimum))
+    assert any(result.findings for result in runner.check(Tree(files, everywhere(settings, minimum))))
     assert _alive() == before
 
 
@@ -157,7 +159,7 @@ def test_what_only_a_newer_python_reads_is_an_error_with_its_line_and_costs_no_o
     settings, minimum = settings_of()
     hit = "import torch\nx = torch.jit.script(f)\n"
     inputs = [Input("new.py", (hit + newer).encode()), Input("old.py", hit.encode())]
-    new, old = runner.check(inputs, settings, min_version=minimum)
+    new, old = runner.check(Tree(inputs, everywhere(settings, minimum)))
     ((error,), (finding,)) = new.errors, old.findings
     assert (error.line, finding.code) == (5, "TS101")
     assert not new.findings

@@ -12,6 +12,7 @@ import pytest
 
 from torchmigrate.project import files
 from torchmigrate.project.files import Found, Input
+from torchmigrate.project.ignores import EXCLUDE, Excludes, anchor
 
 
 @pytest.fixture
@@ -40,8 +41,8 @@ def messages(found: Found) -> dict[str, str]:
     return {error.path: error.message for error in found.errors}
 
 
-def walk(*arguments: str, exclude: Sequence[str] = files.EXCLUDE, force: bool = False) -> list[str]:
-    found = files.find(arguments, exclude=exclude, force_exclude=force)
+def walk(*arguments: str, exclude: Sequence[str] = EXCLUDE, force: bool = False) -> list[str]:
+    found = files.find(arguments, excludes=lambda folder: Excludes.of(exclude, forced=force))
     assert not found.errors
     return paths(found)
 
@@ -68,11 +69,68 @@ def test_a_link_and_its_target_are_one_file(tree: Path) -> None:
     make("z.py", "folder/b.py")
     os.symlink("z.py", "a.py")
     os.symlink("folder", "linked")
-    assert walk(".") == ["a.py", "folder/b.py"]
+    assert walk(".") == ["folder/b.py", "z.py"]
+
+
+class TestLinks:
+    """Each file has one place, and what lies outside of what was named is not ours to write."""
+
+    def test_in_the_tree_lead_to_files_at_their_real_place(self, tree: Path) -> None:
+        make("lib/pkg/a.py", "lib/pkg/b.py")
+        os.makedirs("ex")
+        os.symlink("../lib/pkg", "ex/pkg")
+        os.symlink("../lib/pkg/a.py", "ex/a.py")
+        found = files.find(["."])
+        assert paths(found) == ["lib/pkg/a.py", "lib/pkg/b.py"]
+        assert found.unfollowed == ()
+
+    def test_that_are_named_lead_to_the_real_place(self, tree: Path) -> None:
+        make("lib/pkg/a.py")
+        os.makedirs("ex")
+        os.symlink("../lib/pkg", "ex/pkg")
+        os.symlink("../lib/pkg/a.py", "ex/a.py")
+        assert walk("ex/pkg") == ["lib/pkg/a.py"]
+        assert walk("ex/a.py", "ex/pkg/a.py", "lib") == ["lib/pkg/a.py"]
+
+    def test_out_of_what_was_named_are_not_followed_and_told(self, tree: Path) -> None:
+        make("here/a.py", "there/b.py", "there/c.txt")
+        os.symlink("../there", "here/folder")
+        os.symlink("../there/b.py", "here/b.py")
+        os.symlink("../there/c.txt", "here/c.txt")
+        found = files.find(["here"])
+        assert paths(found) == ["here/a.py"]
+        assert found.unfollowed == ("here/b.py", "here/folder")
+        both = files.find(["here", "there"])
+        assert paths(both) == ["here/a.py", "there/b.py"]
+        assert both.unfollowed == ()
+
+    def test_to_what_is_excluded_are_told(self, tree: Path) -> None:
+        make("build/a.py")
+        os.symlink("build", "current")
+        assert files.find(["."]).unfollowed == ("current",)
+
+    def test_upward_and_to_each_other_end(self, tree: Path) -> None:
+        make("p/a.py", "q/b.py")
+        os.symlink("..", "p/up")
+        os.symlink("../q", "p/q")
+        os.symlink("../p", "q/p")
+        found = files.find(["."])
+        assert paths(found) == ["p/a.py", "q/b.py"]
+        assert found.errors == ()
+        assert found.unfollowed == ()
+
+
+def test_each_folder_has_the_excludes_of_its_own_project(tree: Path) -> None:
+    make("a/gen/x.py", "a/keep.py", "b/gen/y.py", "b/torchmigrate.toml", "b/other/z.py")
+
+    def excludes(folder: str) -> Excludes:
+        return Excludes.of(["other"] if folder.startswith(str(tree / "b")) else ["gen"])
+
+    assert paths(files.find(["."], excludes=excludes)) == ["a/keep.py", "b/gen/y.py"]
 
 
 def test_usual_folders_without_code_of_the_project_are_left_out(tree: Path) -> None:
-    make("a.py", *(f"{name}/x.py" for name in files.EXCLUDE), "lib/site-packages/y.py")
+    make("a.py", *(f"{name}/x.py" for name in EXCLUDE), "lib/site-packages/y.py")
     assert walk(".") == ["a.py"]
 
 
@@ -110,12 +168,12 @@ def test_forced_excludes_do_not_look_above_the_working_directory(
 )
 def test_excludes_are_patterns_of_gitignore(tree: Path, pattern: str, left: list[str]) -> None:
     make("src/new/a.py", "src/old/a.py", "src/older/a.py")
-    assert walk(".", exclude=[files.anchor(pattern, str(tree))]) == left
+    assert walk(".", exclude=[anchor(pattern, str(tree))]) == left
 
 
 def test_a_folder_whose_name_is_a_pattern_anchors_literally(tree: Path) -> None:
     make("[ab]/x/m.py", "a/x/m.py")
-    assert walk(".", exclude=[files.anchor("x/m.py", str(tree / "[ab]"))]) == ["a/x/m.py"]
+    assert walk(".", exclude=[anchor("x/m.py", str(tree / "[ab]"))]) == ["a/x/m.py"]
 
 
 def test_an_excluded_name_can_be_taken_back(tree: Path) -> None:
@@ -204,19 +262,6 @@ class TestWhatCannotBeTaken:
         assert messages(found)["broken.py"] == "is a link to nothing"
         assert messages(files.find(["broken.py"])) == {"broken.py": "is a link to nothing"}
 
-    def test_a_link_to_a_folder_above_is_not_followed(self, tree: Path) -> None:
-        make("p/q/a.py")
-        os.symlink("..", "p/q/up")
-        found = files.find(["."])
-        assert paths(found) == ["p/q/a.py"]
-        assert messages(found) == {"p/q/up": "is a link to a folder that holds it; not followed"}
-
-    def test_folders_that_link_to_each_other_end(self, tree: Path) -> None:
-        make("p/a.py", "q/b.py")
-        os.symlink("../q", "p/q")
-        os.symlink("../p", "q/p")
-        assert paths(files.find(["."])) == ["p/a.py", "p/q/b.py"]
-
     def test_what_is_no_file_but_has_the_name_of_one(self, tree: Path) -> None:
         make("folder.py/a.py")
         os.mkfifo("pipe.py")
@@ -255,7 +300,12 @@ def test_standard_input_has_the_name_that_is_given(tree: Path) -> None:
     make("a.py")
     found = files.find(["-", "a.py"], read_stdin=lambda: b"x", stdin_filename="p/s.py")
     assert found.inputs == (Input("p/s.py", b"x"), Input("a.py"))
-    excluded = files.find(["-"], read_stdin=lambda: b"x", stdin_filename="build/s.py", force_exclude=True)
+    excluded = files.find(
+        ["-"],
+        read_stdin=lambda: b"x",
+        stdin_filename="build/s.py",
+        excludes=lambda folder: Excludes.of(EXCLUDE, forced=True),
+    )
     assert excluded.inputs == ()
 
 

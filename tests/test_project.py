@@ -10,6 +10,8 @@ from tests.support import fix_text, settings_of
 from torchmigrate.project.files import Input
 from torchmigrate.project.project import Project
 from torchmigrate.run import runner
+from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.tree import Tree
 
 
 def found(root: Path, files: dict[str, str]) -> dict[str, list[int]]:
@@ -20,7 +22,7 @@ def found(root: Path, files: dict[str, str]) -> dict[str, list[int]]:
         path.write_text(text)
     settings, minimum = settings_of(["--select", "TS101"])
     inputs = [Input(str(root / name)) for name in files]
-    results = runner.check(inputs, settings, min_version=minimum)
+    results = runner.check(Tree(inputs, everywhere(settings, minimum)))
     return {
         str(Path(result.path).relative_to(root)): [f.location.line for f in result.findings if f.location]
         for result in results
@@ -96,12 +98,12 @@ def test_an_import_that_another_file_relies_on_stays(tmp_path: Path) -> None:
     )
     settings, minimum = settings_of([])
     (tmp_path / "a.py").write_text(code)
-    alone = runner.fix([Input(str(tmp_path / "a.py"))], settings, min_version=minimum)
+    alone = runner.fix(Tree([Input(str(tmp_path / "a.py"))], everywhere(settings, minimum)))
     assert b"import annotate" not in next(iter(alone)).after
 
     (tmp_path / "b.py").write_text("from .a import (\n    annotate,\n)\n")
     inputs = [Input(str(tmp_path / name)) for name in ("a.py", "b.py")]
-    together = runner.fix(inputs, settings, min_version=minimum)
+    together = runner.fix(Tree(inputs, everywhere(settings, minimum)))
     assert b"import annotate" in next(iter(together)).after
 
 

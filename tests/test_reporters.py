@@ -13,10 +13,10 @@ import pytest
 
 from torchmigrate import reporters
 from torchmigrate.console.terminal import escape
+from torchmigrate.documents.minimum import Minimum
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.project.minimum import Minimum
 from torchmigrate.reporters.report import Report, load
 from torchmigrate.settings.settings import Settings
 

@@ -25,6 +25,8 @@ from torchmigrate.project.files import Input
 from torchmigrate.project.mentions import Facts, Mention
 from torchmigrate.project.project import Project
 from torchmigrate.run import runner
+from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.tree import Tree
 from torchmigrate.run.wire import Unreadable, pack, unpack
 
 from .support import settings_of
@@ -214,13 +216,15 @@ def test_what_a_worker_sends_back_names_nothing(tmp_path: Path) -> None:
         "import torch\n\n\n@torch.jit.script\ndef f(x):\n    return x\n\n\ntorch.jit.load(b'x', ...)\n"
     )
     settings, minimum = settings_of(["--select", "ALL"])
-    look = runner._looker(settings, minimum, Project([str(path)]), None)
+    profiles = {str(tmp_path): everywhere(settings, minimum)(str(tmp_path))}
+    look = runner._looker(profiles, Project([str(path)]), None)
     for item in ((str(path), str(path), None), (str(path), "-", path.read_bytes())):
         sent = look(item)
         received = runner._received(*sent)
         assert received.scan is not None
         assert received.scan.result.findings
-        assert received == runner.Run([], settings, minimum).look(item[0], Input(*item[1:]), first=False)
+        run = runner.Run(Tree([Input(str(path))], everywhere(settings, minimum)))
+        assert received == run.look(item[0], Input(*item[1:]), first=False)
         for travels in (item, sent):
             names = [op.name for op, _, _ in pickletools.genops(pickle.dumps(travels, 4))]
             assert not {"GLOBAL", "STACK_GLOBAL", "REDUCE", "NEWOBJ", "INST", "OBJ", "BUILD"} & set(names)

@@ -16,6 +16,8 @@ import pytest
 from tests.support import settings_of
 from torchmigrate.project.files import Input
 from torchmigrate.run import runner, workers
+from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.tree import Tree
 
 
 def _squarer(deadly: frozenset[int]) -> Callable[[int], int]:
@@ -67,7 +69,7 @@ def test_many_processes_say_what_one_says(
     one, two = (
         [
             (result.path, result.findings, result.errors)
-            for result in runner.check(inputs, settings, min_version=minimum)
+            for result in runner.check(Tree(inputs, everywhere(settings, minimum)))
         ]
         for settings, minimum in (settings_of(["--jobs", "1"]), settings_of(["--jobs", "2"]))
     )
@@ -99,7 +101,7 @@ def test_processes_start_where_it_is_worthwhile(
         (tmp_path / f"m{index:03}.py").write_text(text)
     inputs = [Input(str(path)) for path in sorted(tmp_path.iterdir())]
     settings, minimum = settings_of(["--jobs", "2"])
-    results = list(runner.check(inputs, settings, min_version=minimum))
+    results = list(runner.check(Tree(inputs, everywhere(settings, minimum))))
     assert [result.path for result in results] == [file.path for file in inputs]
     assert bool(started) is starts
 
@@ -121,6 +123,6 @@ def test_a_file_whose_process_dies_is_reported(tmp_path: Path, monkeypatch: pyte
     )  # a child that starts anew has no such `look`
     settings, minimum = settings_of(["--jobs", "2"])
     inputs = [Input(str(path)) for path in sorted(tmp_path.iterdir())]
-    results = list(runner.check(inputs, settings, min_version=minimum))
+    results = list(runner.check(Tree(inputs, everywhere(settings, minimum))))
     assert [os.path.basename(r.path) for r in results if r.errors] == ["m123.py"]
     assert sum(len(r.findings) for r in results) == runner.WORTHWHILE - 1

@@ -17,6 +17,8 @@ from torchmigrate.engine.registry import rules
 from torchmigrate.model.vocabulary import Safety
 from torchmigrate.project.files import Input
 from torchmigrate.run import runner
+from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.tree import Tree
 
 from .packages import Package, fetch, pinned, sources
 from .undefined import newly_undefined, undefined
@@ -44,7 +46,7 @@ def fixed(package: Package, *options: str) -> dict[str, bytes]:
     fetch([*pinned().values()])
     settings, minimum = settings_of([*OPTIONS, *options])
     inputs = [Input(str(path)) for path in sources(package)]
-    results = list(runner.fix(inputs, settings, min_version=minimum))
+    results = list(runner.fix(Tree(inputs, everywhere(settings, minimum))))
     return {
         Path(result.path).relative_to(package.folder).as_posix(): result.after
         for result in results

@@ -18,6 +18,8 @@ from torchmigrate.model.findings import Edit, FileError, Finding
 from torchmigrate.project.files import Input
 from torchmigrate.run import runner
 from torchmigrate.run.garbage import Paused
+from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.tree import Tree
 
 UNSAFE = ("--unsafe", "--min-version", "2.12")
 FLAGS = (
@@ -62,7 +64,7 @@ settings = functools.cache(settings_of)
 def check(data: bytes, flags: Sequence[str] = UNSAFE, path: str = "case.py") -> Outcome:
     """Looks at a file with this content."""
     chosen, minimum = settings(tuple(flags))
-    (result,) = runner.check([Input(path, data)], chosen, min_version=minimum)
+    (result,) = runner.check(Tree([Input(path, data)], everywhere(chosen, minimum)))
     return Outcome(data, data, result.findings, (), result.errors, ())
 
 
@@ -70,7 +72,7 @@ def fix(data: bytes, flags: Sequence[str] = UNSAFE, path: str = "case.py") -> Ou
     """Fixes a file with this content."""
     chosen, minimum = settings(tuple(flags))
     with _recorded() as steps:
-        (result,) = runner.fix([Input(path, data)], chosen, min_version=minimum)
+        (result,) = runner.fix(Tree([Input(path, data)], everywhere(chosen, minimum)))
     after = result.after if result.applied else data
     taken = tuple(_path(steps, data, after))
     return Outcome(data, after, result.result.findings, result.applied, result.result.errors, taken)

@@ -11,16 +11,16 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from torchmigrate import __version__
 from torchmigrate.cli import options, output
+from torchmigrate.cli.asked import ask
 from torchmigrate.console.terminal import Progress, escape, wants_color
 from torchmigrate.model.findings import FileError, FileResult, Finding
-from torchmigrate.project import files
 from torchmigrate.reporters.report import Report, count
 from torchmigrate.run import cache
 from torchmigrate.run.wire import Results
@@ -94,22 +94,28 @@ def common(command: Command) -> Command:
 @cli.command()
 @common
 @click.option("--with-probe", is_flag=True, help="Also say whether this machine can run the target version.")
-def check(with_probe: bool, **given: Any) -> int:
+@click.option("--show-settings", metavar="FILE", help="Print what holds for FILE, and check nothing.")
+@click.option("--show-files", is_flag=True, help="List the files to check, and check nothing.")
+def check(with_probe: bool, show_settings: str | None, show_files: bool, **given: Any) -> int:
     """Report what an upgrade breaks, deprecates or supersedes in PATHS (default: here)."""
     from torchmigrate.run import runner
 
+    if show_settings is not None:
+        return show(show_settings, given)
+    if show_files:
+        run = Run(**{**given, "quiet": True})
+        output.print_text("".join(f"{escape(file.path)}\n" for file in run.inputs))
+        run.print_errors()
+        return run.status(failed=False)
     run = Run(**given)
-    settings, minimum = run.report.settings, run.report.minimum
     with Progress(sys.stderr, wanted=not run.quiet) as progress:
-        run.collect(
-            runner.check(
-                run.inputs, settings, min_version=minimum.version, cache=run.cache, progress=progress
-            )
-        )
+        for tree in run.trees:
+            run.collect(runner.check(tree, cache=run.cache, progress=progress))
     run.cache.close()
     if with_probe:
         from torchmigrate.cli import probe
 
+        settings = run.report.settings
         run.report.settings = probe.showing(settings)
         run.collect([probe.result(settings)])
     run.write_report()
@@ -127,23 +133,17 @@ def fix(apply: bool, interactive: bool, **given: Any) -> int:
     if interactive and "-" in given["paths"]:
         raise click.UsageError("--interactive reads the answers from standard input, where `-` is read from")
     run = Run(**given)
-    settings, minimum = run.report.settings, run.report.minimum
     changed = 0
+    choose = Chooser(run.report) if interactive else None
     with Progress(
         sys.stderr, wanted=not (run.quiet or interactive) and (apply or not sys.stdout.isatty())
     ) as progress:
-        for fixed in runner.fix(
-            run.inputs,
-            settings,
-            min_version=minimum.version,
-            choose=Chooser(run.report) if interactive else None,
-            cache=run.cache,
-            progress=progress,
-        ):
-            run.collect([fixed.result])
-            if run.deliver(fixed, apply):
-                changed += 1
-                run.report.fixed += len(fixed.applied)
+        for tree in run.trees:
+            for fixed in runner.fix(tree, choose=choose, cache=run.cache, progress=progress):
+                run.collect([fixed.result])
+                if run.deliver(fixed, apply):
+                    changed += 1
+                    run.report.fixed += len(fixed.applied)
     run.cache.close()
     if apply:
         run.write_report(to_stderr="-" in given["paths"])
@@ -196,6 +196,17 @@ def explain(code: str) -> int:
     return 0
 
 
+def show(file: str, given: Mapping[str, Any]) -> int:
+    """Prints what holds for a file."""
+    from torchmigrate.cli import show as showing
+
+    try:
+        output.print_text(showing.settings(file, options.load(given)))
+    except ConfigError as error:
+        raise options.Failure(str(error)) from None
+    return 0
+
+
 class Run:
     """One run of `check` or `fix`: its settings, its files, its results, and how they are printed."""
 
@@ -221,31 +232,27 @@ class Run:
         self._begin = time.monotonic()
         self._exit_zero = exit_zero
         self._output_file = output_file
-        paths = paths or (os.curdir,)
-        loaded = options.load(given, paths, stdin_filename)
-        settings = loaded.settings
+        profiles = options.load(given)
         self.cache = cache.Cache(None if no_cache else cache_dir)
         try:
-            screen = runner.screen(settings, self.cache)
+            asked = ask(paths, stdin_filename, profiles)
+            screen = runner.screen({profile.settings for profile in asked.profiles}, self.cache)
         except ConfigError as error:
             raise options.Failure(str(error)) from None
+        settings = asked.base.settings
         self._format = "statistics" if statistics else settings.output_format
         colored = not output_file and wants_color(color, sys.stdout)
-        self.report = Report(settings, loaded.minimum, registry.rules, color=colored, quiet=quiet)
-        found = files.find(
-            paths,
-            wanted=screen.wants,
-            exclude=settings.excluded,
-            force_exclude=settings.force_exclude,
-            read_stdin=sys.stdin.buffer.read,
-            stdin_filename=stdin_filename or "-",
-        )
-        self.inputs = found.inputs
-        self.report.files = len(found.inputs)
-        self.collect(FileResult(error.path, errors=(error,)) for error in found.errors)
-        self._say(options.describe(loaded), wanted=settings.min_version is None)
-        self._say(f"settings from {loaded.config_file or 'the defaults'}", wanted=verbose)
-        self._say(f"{count(len(found.inputs), 'file')} to check", wanted=verbose)
+        lowest = min((profile.minimum for profile in asked.profiles), key=lambda minimum: minimum.version)
+        self.report = Report(settings, lowest, registry.rules, asked.settings_of, color=colored, quiet=quiet)
+        self.trees, self.inputs = asked.trees(screen), asked.inputs(screen)
+        self.report.files = len(self.inputs)
+        self.collect(FileResult(error.path, errors=(error,)) for error in asked.errors(screen))
+        stated = all(profile.settings.min_version is not None for profile in asked.profiles)
+        self._say(options.describe(asked.profiles), wanted=not stated)
+        for source in sorted({profile.config_file or "the defaults" for profile in asked.profiles}):
+            self._say(f"settings from {source}", wanted=verbose)
+        self._say(f"{count(len(self.inputs), 'file')} to check", wanted=verbose)
+        self._say_links(asked.unfollowed, verbose=verbose)
 
     def collect(self, results: Iterable[FileResult]) -> None:
         """Counts ``results`` in, and keeps those that have something to say."""
@@ -278,10 +285,7 @@ class Run:
 
     def fails(self) -> bool:
         """Whether a finding is at or above ``--fail-on``."""
-        from torchmigrate.model.vocabulary import Severity
-
-        limit = Severity(self.report.settings.fail_on).rank
-        return any(severity.rank >= limit for severity, number in self.report.severities.items() if number)
+        return self.report.failing > 0
 
     def status(self, *, failed: bool) -> int:
         """The exit status."""
@@ -299,16 +303,26 @@ class Run:
         with output.replaced(where) if where else output.Printed(to_stderr=to_stderr) as out:
             load(self._format).write(self.results, self.report, out)
 
-    def write_outcome(self, changed: int) -> None:
-        """Says, after a diff, which files failed and what would change."""
+    def print_errors(self) -> None:
+        """Says which files failed."""
         from torchmigrate.reporters.concise import error_line
 
         for result in self.results:
             for error in result.errors:
                 output.print_text(error_line(error, self.report), to_stderr=True)
+
+    def write_outcome(self, changed: int) -> None:
+        """Says, after a diff, which files failed and what would change."""
+        self.print_errors()
         self._say(f"{count(changed, 'file')} would change, fixing {count(self.report.fixed, 'finding')}")
         hidden = count(self.report.hidden_unsafe, "unsafe fix", "unsafe fixes")
         self._say(f"{hidden} hidden, see --unsafe", wanted=self.report.hidden_unsafe > 0)
+
+    def _say_links(self, links: Sequence[str], *, verbose: bool) -> None:
+        if links:
+            more = ": " + ", ".join(links) if verbose else "; --verbose names them"
+            lead = "1 link leads" if len(links) == 1 else f"{len(links)} links lead"
+            self._say(f"{lead} out of what was named and what is not excluded, not followed{more}")
 
     def _say(self, text: str, *, wanted: bool = True) -> None:
         if wanted and not self.quiet:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
 import click
 
 from torchmigrate.console.terminal import escape
 from torchmigrate.model import versions
-from torchmigrate.project.minimum import Minimum, find_minimum
+from torchmigrate.run.profiles import Profile, Profiles
 from torchmigrate.settings import config
-from torchmigrate.settings.config import ConfigError, Layer
-from torchmigrate.settings.settings import FLAG, PER_FILE, Kind, Settings, default_as_toml, fields, key
+from torchmigrate.settings.config import ConfigError
+from torchmigrate.settings.settings import FLAG, PER_FILE, Kind, default_as_toml, fields, key
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -28,14 +28,6 @@ class Failure(click.ClickException):
         super().__init__(escape(message))  # of a path with a line end there is one line too
 
 
-class Loaded(NamedTuple):
-    """The settings of a run, and where they come from."""
-
-    settings: Settings
-    minimum: Minimum
-    config_file: str | None
-
-
 def of_settings(command: Command) -> Command:
     """Decorator: an option for every setting, and those that say which configuration file is read."""
     command = click.option("--isolated", is_flag=True, help="Read no configuration file.")(command)
@@ -47,38 +39,30 @@ def of_settings(command: Command) -> Command:
     return command
 
 
-def load(options: Mapping[str, Any], paths: Sequence[str], stdin_filename: str | None) -> Loaded:
-    """The settings for a run over ``paths`` from the parameters that `of_settings` declares.
-
-    Raises Failure.
-    """
+def load(options: Mapping[str, Any]) -> Profiles:
+    """What the parameters that `of_settings` declares say, over what each project says. Raises Failure."""
     try:
-        folder = _common_folder(paths, stdin_filename)
-    except FileNotFoundError:
-        raise Failure("the current folder is gone") from None
-    try:
-        stated = _stated(options)
-        config_file = None
-        if not options["isolated"]:
-            config_file = options["config"] or config.find_file(folder)
-        layers = config.read_layers(config_file) if config_file else []
+        return Profiles(_stated(options), options["config"], isolated=options["isolated"])
     except ConfigError as error:
         raise Failure(str(error)) from None
-    settings = config.merge([Layer(stated, os.curdir), *layers])
-    stated_minimum = settings.min_version
-    minimum = find_minimum(folder) if stated_minimum is None else Minimum(stated_minimum)
-    return Loaded(settings, minimum, config_file)
 
 
-def describe(loaded: Loaded) -> str:
-    """The range of versions that a run judges by, and where its lower end comes from."""
-    minimum = loaded.minimum
-    if minimum.source is None:
+def describe(profiles: Collection[Profile]) -> str:
+    """The range of versions that a run judges by, and where its lower end comes from; of several, the widest."""
+    oldest = min(profiles, key=lambda profile: profile.minimum.version)
+    minimum = oldest.minimum
+    if minimum.source is None and oldest.settings.min_version is not None:
+        origin = f"from {oldest.config_file}" if oldest.config_file else "as asked for"
+    elif minimum.source is None:
         origin = "no metadata of the project names torch"
     else:
         origin = minimum.source if minimum.bounded else f"no lower bound in {minimum.source}"
-    target = versions.render(loaded.settings.target_version)
-    return f"torch {versions.render(minimum.version)} ({origin}) to {target}"
+    targets = sorted({profile.settings.target_version for profile in profiles})
+    minimums = {(profile.minimum.version, profile.settings.target_version) for profile in profiles}
+    several = len(minimums) > 1
+    if several:
+        origin = f"the oldest of several projects, {origin}; --show-settings FILE says more"
+    return f"torch {versions.render(minimum.version)} ({origin}) to {versions.render(targets[-1])}"
 
 
 def _option(one: dataclasses.Field[Any]) -> Callable[[Command], Command]:
@@ -122,13 +106,12 @@ def _per_file(texts: Sequence[str]) -> dict[str, list[str]]:
     return table
 
 
-def _common_folder(paths: Sequence[str], stdin_filename: str | None) -> str:
-    """The folder that holds all of ``paths``: where the search for the project's files begins."""
-    places = [stdin_filename or os.curdir if path == "-" else path for path in paths]
-    folders = [
-        os.path.realpath(place if os.path.isdir(place) else os.path.dirname(place)) for place in places
-    ]
+def common_folder(paths: Sequence[str]) -> str:
+    """The folder that holds all of ``paths``: its settings say what concerns a run as a whole. Raises Failure."""
     try:
+        folders = [os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths]
         return os.path.commonpath(folders)
+    except FileNotFoundError:
+        raise Failure("the current folder is gone") from None
     except ValueError:  # several drives
         return os.curdir

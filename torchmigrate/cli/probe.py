@@ -205,8 +205,8 @@ class Options:
     def _report(self, found: list[Finding]) -> int:
         import io
 
+        from torchmigrate.documents.minimum import Minimum
         from torchmigrate.engine import registry
-        from torchmigrate.project.minimum import Minimum
         from torchmigrate.reporters.report import Report, load
 
         minimum = Minimum(self.settings.min_version or versions.OLDEST)

@@ -51,7 +51,12 @@ class ReferenceContext:
 
         In documentation nothing is worse than info.
         """
+
+        def judged() -> Fix:
+            assert fix is not None
+            return self._project.judged(fix()) if self.asked_project else fix()
+
         if reference.unit.role is Role.DOC:
             severity = Severity.INFO
         place = span or reference.span
-        return finding(self.rule.code, message, severity, self.source, place, fix=fix, hint=hint)
+        return finding(self.rule.code, message, severity, self.source, place, fix=fix and judged, hint=hint)

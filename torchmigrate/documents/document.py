@@ -10,7 +10,7 @@ from os import PathLike, fspath
 
 from torchmigrate.documents import docker, ini, markdown, python, requirements, shell, toml, yaml
 from torchmigrate.documents.reader import Reader
-from torchmigrate.documents.references import Reference, Role
+from torchmigrate.documents.references import Purpose, Reference, Role, purpose_of
 from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Span
 from torchmigrate.text.source import Source, SourceError
@@ -71,6 +71,8 @@ def read_references(path: str, view: str, source: Source) -> list[Reference]:
     if "\0" in view:
         raise SourceError("a null byte", view.count("\n", 0, view.index("\0")) + 1, 1)
     reader = Reader(view, _role(path, kind))
+    if kind in ("requirements", "yaml") and purpose_of(os.path.basename(path)) is Purpose.DEVELOPMENT:
+        reader.purpose = Purpose.DEVELOPMENT
     if kind == "python":
         python.read(reader, source)
     elif kind == "lock":

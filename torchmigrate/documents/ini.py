@@ -7,7 +7,7 @@ import re
 
 from torchmigrate.documents import shell
 from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
-from torchmigrate.documents.references import Unit
+from torchmigrate.documents.references import Purpose, Unit, purpose_of
 from torchmigrate.documents.values import lines, unquoted
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
@@ -66,6 +66,7 @@ def _value(reader: Reader, unit: Unit, section: str, key: str, start: int, end: 
         key in ("install_requires", "setup_requires", "tests_require", "deps")
         or section == "options.extras_require"
     ):
+        reader.purpose = _purpose(section, key)
         _requirement(reader, unit, span)
     elif key in ("setenv", "set_env", "passenv"):
         pair = re.fullmatch(r"(\w+)[ \t]*=[ \t]*(.*)", reader.view[span.start : span.end])
@@ -76,6 +77,14 @@ def _value(reader: Reader, unit: Unit, section: str, key: str, start: int, end: 
         shell.commands(reader, span.start, span.end)
     else:
         reader.loose(span.start, span.end)
+
+
+def _purpose(section: str, key: str) -> Purpose:
+    if section == "options.extras_require":
+        return purpose_of(key)
+    if key == "install_requires":
+        return Purpose.RUN
+    return Purpose.OTHER if key == "setup_requires" else Purpose.DEVELOPMENT
 
 
 def _requirement(reader: Reader, unit: Unit, span: Span) -> None:

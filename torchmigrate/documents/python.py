@@ -6,7 +6,7 @@ import ast
 import re
 
 from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
-from torchmigrate.documents.references import Unit
+from torchmigrate.documents.references import Purpose, Unit, purpose_of
 from torchmigrate.documents.values import Piece, Value
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
@@ -21,6 +21,14 @@ def read(reader: Reader, source: Source) -> None:
     _Literals(reader, source).visit(source.tree)
 
 
+_KEYWORDS = {
+    "extras_require": Purpose.EXTRA,
+    "setup_requires": Purpose.OTHER,
+    "tests_require": Purpose.DEVELOPMENT,
+}
+"""The keywords of `setup` whose requirements not everybody needs."""
+
+
 class _Literals(ast.NodeVisitor):
     def __init__(self, reader: Reader, source: Source) -> None:
         self.reader = reader
@@ -28,8 +36,12 @@ class _Literals(ast.NodeVisitor):
         self.module = reader.unit()
         self.unit: Unit = self.module
         self.option = ""
+        self._purposes: dict[str, Purpose] = {}
+        """Who needs what the variables hold that are given to `_KEYWORDS`."""
         self._values: dict[str, list[ast.expr]] = {}
         for node in ast.walk(source.tree):
+            if isinstance(node, ast.keyword) and node.arg in _KEYWORDS and isinstance(node.value, ast.Name):
+                self._purposes[node.value.id] = _KEYWORDS[node.arg]
             targets = node.targets if isinstance(node, ast.Assign) else []
             for target in targets:
                 if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
@@ -49,6 +61,27 @@ class _Literals(ast.NodeVisitor):
         self.option = ""
         self.unit = outer
 
+    def visit_Assign(self, node: ast.Assign) -> None:
+        target = node.targets[0]
+        key = target.slice if isinstance(target, ast.Subscript) else None
+        target = target.value if isinstance(target, ast.Subscript) else target
+        purpose = self._purposes.get(target.id) if isinstance(target, ast.Name) else None
+        if purpose is Purpose.EXTRA and isinstance(key, ast.Constant):
+            purpose = purpose_of(str(key.value))
+        self._visit_for(purpose, node.value)
+
+    def visit_Dict(self, node: ast.Dict) -> None:
+        for key, value in zip(node.keys, node.values, strict=True):
+            is_extra = self.reader.purpose is Purpose.EXTRA and isinstance(key, ast.Constant)
+            self._visit_for(purpose_of(str(key.value)) if is_extra else None, value)  # type: ignore[union-attr]
+
+    def _visit_for(self, purpose: Purpose | None, node: ast.AST) -> None:
+        """Visits what somebody needs; None: whoever needs what is around it."""
+        outer = self.reader.purpose
+        self.reader.purpose = purpose or outer
+        self.visit(node)
+        self.reader.purpose = outer
+
     def visit_IfExp(self, node: ast.IfExp) -> None:
         # What is asked for on an old Python is not asked for on the target's.
         if "version_info" not in ast.dump(node.test):
@@ -63,7 +96,15 @@ class _Literals(ast.NodeVisitor):
             if span := self._span(node.value):
                 self.reader.simple(Sort.PYTHON, "", span, self.module)
         elif node.arg not in ("description", "long_description", "url", "keywords", "classifiers", "name"):
-            self.generic_visit(node)
+            if node.arg == "install_requires" and isinstance(node.value, ast.List):
+                self._bare(node.value.elts)
+            self._visit_for(_KEYWORDS.get(node.arg or ""), node.value)
+
+    def _bare(self, required: list[ast.expr]) -> None:
+        """A bare name may be anything elsewhere; here it asks for any version."""
+        for item in required:
+            if isinstance(item, ast.Constant) and item.value == "torch" and (span := self._span(item)):
+                self.reader.requirement(span, self.unit)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         values = self._joined(node)

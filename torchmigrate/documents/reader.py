@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from torchmigrate.documents.references import Reference, Role, Style, Unit, normalized
+from torchmigrate.documents.references import Purpose, Reference, Role, Style, Unit, normalized
 from torchmigrate.documents.values import Value, expand, stripped, unquoted
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
@@ -62,6 +62,7 @@ class _Raw:
     values: list[Value] | None = None
     whole: Span | None = None
     undecided: str = ""
+    purpose: Purpose = Purpose.RUN
 
 
 class Reader:
@@ -75,6 +76,8 @@ class Reader:
         self.role = role
         self.fixed = ""
         """Why nothing that is read now may be edited; empty if it may."""
+        self.purpose = Purpose.DEVELOPMENT if role is Role.TEST else Purpose.RUN
+        """Who needs the requirements that are read now."""
         self.variables: dict[str, list[Span]] = {}
         self.units: list[Unit] = []
         self._raw: list[_Raw] = []
@@ -142,6 +145,7 @@ class Reader:
                 fixed=fixed,
                 marker=marker,
                 whole=whole or specifier,
+                purpose=self.purpose,
             )
         )
 
@@ -225,6 +229,7 @@ class Reader:
             raw.style,
             raw.marker,
             raw.fixed,
+            raw.purpose,
         )
         return [made(value) for value in found]
 

@@ -145,13 +145,22 @@ def patches(release: str) -> list[str]:
 
 
 def lowest(reference: Reference) -> tuple[int, int] | None:
-    """The lowest minor version that a requirement allows; None where it has no lower bound."""
-    found = [
-        clause.minor
-        for clause in clauses(reference)
-        if clause.operator not in ("<", "<=", "!=") and clause.minor is not None
-    ]
-    return max(found, default=None)
+    """The lowest minor version that a requirement allows; None where it has no lower bound.
+
+    Of alternatives (``^2.4 || ^2.6``), it is that of the lowest.
+    """
+    bounds = []
+    for alternative in re.split(r"\|\|?", "" if reference.undecided else _without_build(reference)):
+        found = [
+            (int(number[1]), int(number[2] or 0))
+            for clause in _CLAUSE.finditer(alternative)
+            if clause["operator"] not in ("<", "<=", "!=")
+            if (number := re.match(r"(\d{1,4})(?:\.(\d{1,4}))?(?!\d)", clause["version"]))
+        ]
+        if not found:
+            return None
+        bounds.append(max(found))
+    return min(bounds)
 
 
 def _without_build(reference: Reference) -> str:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from torchmigrate.documents import shell
 from torchmigrate.documents.reader import INDEX_URL, Reader
-from torchmigrate.documents.references import Role, Style, Unit
+from torchmigrate.documents.references import Purpose, Role, Style, Unit, purpose_of
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.text.source import SourceError
@@ -30,8 +30,15 @@ _REQUIREMENTS = re.compile(
     r"project/dependencies/\d+|project/optional-dependencies/[^/]+/\d+|dependency-groups/[^/]+/\d+|build-system/requires/\d+"
     r"|tool/uv/(?:dev|constraint|override|build-constraint)-dependencies/\d+|tool/pdm/dev-dependencies/[^/]+/\d+"
     r"|tool/hatch/envs/[^/]+/(?:extra-)?dependencies/\d+|tool/pdm/overrides/\d+"
-    r"|envs/[^/]+/(?:extra-)?dependencies/\d+|tool/setuptools/dynamic/.*"
+    r"|envs/[^/]+/(?:extra-)?dependencies/\d+"
 )
+_GROUPS = re.compile(
+    r"(?:project/optional-dependencies|dependency-groups|tool/poetry/group|(?:tool/pixi/)?feature)/(?P<group>[^/]+)/.*"
+)
+_NOBODYS = re.compile(
+    r"build-system/.*|tool/uv/(?:constraint|override|build-constraint)-.*|tool/pdm/overrides/.*"
+)
+_DEVELOPERS = re.compile(r".*/?dev-(?:dependencies|packages)/.*|(?:tool/hatch/)?envs/.*")
 _TABLES = re.compile(
     r"tool/poetry/(?:(?:dev-)?dependencies|group/[^/]+/dependencies)/(?P<poetry>[^/]+)(?:/\d+)?(?:/version)?"
     r"|(?:tool/pixi/)?(?:(?:feature/[^/]+|target/[^/]+)/)*pypi-dependencies/(?P<pypi>[^/]+)(?:/version)?"
@@ -70,6 +77,7 @@ def check(view: str) -> None:
 def _string(reader: Reader, unit: Unit, path: str, span: Span) -> None:
     text = reader.view[span.start : span.end]
     names = _TABLES.fullmatch(path)
+    reader.purpose = _purpose(path)
     if _PYTHON.fullmatch(path):
         reader.simple(Sort.PYTHON, "", span, unit, option="poetry" if "poetry" in path else "")
     elif _NAMES.fullmatch(path):
@@ -81,6 +89,8 @@ def _string(reader: Reader, unit: Unit, path: str, span: Span) -> None:
             reader.index(span, unit, "index")
     elif path.endswith("pip/torch-backend") or path == "tool/uv/torch-backend":
         reader.index(span, unit, "--torch-backend")
+    elif path.startswith("tool/setuptools/dynamic/"):
+        return  # names of files
     elif _REQUIREMENTS.fullmatch(path):
         reader.requirement(span, unit)
     elif names:
@@ -94,6 +104,15 @@ def _string(reader: Reader, unit: Unit, path: str, span: Span) -> None:
         elif re.fullmatch(r"(?:manylinux|musllinux)-[\w-]+-image|macosx-deployment-target", key):
             reader.simple(Sort.VARIABLE, key, span, reader.unit())
         shell.commands(reader, span.start, span.end)
+
+
+def _purpose(path: str) -> Purpose:
+    if _NOBODYS.fullmatch(path):
+        return Purpose.OTHER
+    if _DEVELOPERS.fullmatch(path):
+        return Purpose.DEVELOPMENT
+    group = _GROUPS.fullmatch(path)
+    return purpose_of(group["group"]) if group else Purpose.RUN
 
 
 def _not_any(view: str, span: Span) -> Span:
@@ -193,25 +212,28 @@ def read_lock(reader: Reader) -> None:
     """Reads what uv, Poetry, PDM, Pipenv or pip locked: versions, and one URL of each build."""
     view = reader.view
     unit = reader.unit(Role.LOCK)
-    if view.lstrip().startswith("{"):
-        for match in _JSON_VERSION.finditer(view):
-            if version := re.search(r'"version": "(?P<version>==[^"]+)"', match["body"]):
-                start = match.start("body")
-                reader.package(
-                    match["name"],
-                    Span(start + version.start("version"), start + version.end("version")),
-                    unit,
-                )
-    else:
+    if not view.lstrip().startswith("{"):
         check(view)
-        starts = [match.start() for match in _PACKAGE.finditer(view)]
-        for start, end in pairwise([*starts, len(view)]):
-            name, version = _NAME.search(view, start, end), _VERSION.search(view, start, end)
-            if name and version:
-                reader.package(name["name"], Span(*version.span("version")), unit, style=Style.PEP508)
+    for name, span in locked(view):
+        reader.package(name, span, unit)
     seen: set[str] = set()
     for match in INDEX_URL.finditer(view):
         tag = re.search(r"/whl/(?:test/|nightly/)?(\w+)", match[0])
         if tag and tag[1] not in seen:
             seen.add(tag[1])
             reader.index(Span(*match.span()), unit, "")
+
+
+def locked(view: str) -> Iterator[tuple[str, Span]]:
+    """The name of each package in a lock file of any kind, and where its version stands; nothing is validated."""
+    if view.lstrip().startswith("{"):
+        for match in _JSON_VERSION.finditer(view):
+            if version := re.search(r'"version": "(?P<version>==[^"]+)"', match["body"]):
+                start = match.start("body")
+                yield match["name"], Span(start + version.start("version"), start + version.end("version"))
+        return
+    starts = [match.start() for match in _PACKAGE.finditer(view)]
+    for start, end in pairwise([*starts, len(view)]):
+        name, locked_at = _NAME.search(view, start, end), _VERSION.search(view, start, end)
+        if name and locked_at:
+            yield name["name"], Span(*locked_at.span("version"))

@@ -47,11 +47,14 @@ class Context:
     options: Options
     rule: Rule
     asked_project: bool = False
+    """Whether the rule has asked about the project, whatever about."""
+    grounded_on_project: bool = False
+    """Whether it has asked since a use was given to it: what it says of that one may hold for this project only."""
 
     @property
     def project(self) -> Project:
         """The facts about all files. They are complete at the latest when the file is looked at again."""
-        self.asked_project = True
+        self.asked_project = self.grounded_on_project = True
         return self._project
 
     @cached_property
@@ -164,4 +167,6 @@ class Context:
         made = make()
         if made.safety is Safety.MANUAL:
             raise ValueError(f"{self.rule.code}: a fix is safe or unsafe")
+        if self.grounded_on_project:
+            return self._project.judged(made)
         return made

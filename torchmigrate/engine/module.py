@@ -45,6 +45,7 @@ class Module(Subject):
             for rule in self._rules.of_symbol(use.symbol, self._source.path):
                 if use.kind in rule.kinds:
                     context = contexts.setdefault(rule.code, self._context(rule))
+                    context.grounded_on_project = False
                     said.findings += _checked(rule, use, context)
                     said.asked_project |= context.asked_project
         return said

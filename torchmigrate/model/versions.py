@@ -26,6 +26,19 @@ def parse(text: str) -> Version:
     return int(found[1]), int(found[2])
 
 
+def parse_target(text: str) -> Version:
+    """A version to upgrade to: ``"latest"``, or one that the tables know.
+
+    Raises ValueError with a message for the user.
+    """
+    if text.strip() == "latest":
+        return NEWEST
+    version = parse(text)
+    if not OLDEST <= version <= NEWEST:
+        raise ValueError(f"torch {render(version)} is not known; {KNOWN} are")
+    return version
+
+
 def render(version: Version) -> str:
     """``(2, 12)`` as ``"2.12"``."""
     return f"{version[0]}.{version[1]}"
@@ -44,3 +57,7 @@ def severity(
     if breaks is not None or (deprecated is not None and deprecated <= target):
         return Severity.WARNING
     return Severity.INFO
+
+
+KNOWN = f"{render(OLDEST)} to {render(NEWEST)}"
+"""The range of versions that rules and tables know."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchmigrate.gates.gate import spelled
@@ -32,14 +32,19 @@ class Linker:
     watch: Watch
     _opened: dict[str, set[str]] = field(default_factory=dict)
 
-    def link(self) -> None:
-        """Follows what files export, until no file reaches anything new."""
-        scanned = list(self.facts)
-        while scanned:
+    def link(self, changed: Collection[str] | None = None) -> None:
+        """Follows what files export, until no file reaches anything new.
+
+        ``changed`` are the files that were looked at while nothing was known of the others, where something is.
+        """
+        known = {path: names for path in self.project.exports if (names := self._hidden(path))}
+        scanned = list(self.facts) if changed is None else [path for path in changed if path in self.facts]
+        reached = self._reached(known, changed) if known and changed else set()
+        while scanned or reached:
             fresh = {path: names for path in scanned if (names := self._export(path))}
             waiting = self._open_unlinked(scanned)
-            reached = self._reached(fresh) if fresh else set()
-            scanned = sorted(waiting | reached)
+            reached |= self._reached(fresh, self.paths) if fresh else set()
+            scanned, reached = sorted(waiting | reached), set()
             for path in scanned:
                 self._rescan(path)
 
@@ -52,12 +57,16 @@ class Linker:
         names = {n: t for n, t in self.facts[path].exports.items() if self.watch.hides_token(t)}
         return names if self.project.export(path, names) else {}
 
-    def _reached(self, fresh: Mapping[str, Mapping[str, str]]) -> set[str]:
+    def _hidden(self, path: str) -> dict[str, str]:
+        """The known exports of a file that hide a token."""
+        return {n: t for n, t in self.project.exports[path].items() if self.watch.hides_token(t)}
+
+    def _reached(self, fresh: Mapping[str, Mapping[str, str]], among: Iterable[str]) -> set[str]:
         """The files that spell one of the exported names, and import from a module that exports it."""
         exported = {name for names in fresh.values() for name in names}
         imports = _imports({os.path.basename(module_path(path)) for path in fresh})
         reached = set()
-        for path in self.paths:
+        for path in among:
             if is_document(path):
                 continue
             with contextlib.suppress(OSError):

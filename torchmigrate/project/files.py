@@ -5,52 +5,30 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING
 
 from torchmigrate.gates.kinds import SUFFIXES
 from torchmigrate.model.findings import FileError
+from torchmigrate.project.folders import SETTLING, is_within
+from torchmigrate.project.ignores import EXCLUDE, Excludes, Scope, ignored, posix, scopes_above, spec_in
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
-EXCLUDE = (
-    ".bzr",
-    ".direnv",
-    ".eggs",
-    ".git",
-    ".hg",
-    ".ipynb_checkpoints",
-    ".mypy_cache",
-    ".nox",
-    ".pants.d",
-    ".pytest_cache",
-    ".pytype",
-    ".ruff_cache",
-    ".svn",
-    ".tox",
-    ".venv",
-    "__pycache__",
-    "__pypackages__",
-    "_build",
-    "buck-out",
-    "build",
-    "dist",
-    "node_modules",
-    "site-packages",
-    "venv",
-)
-"""Folders that hold no code of the project; the default of the setting ``exclude``."""
+_DEEPEST = 500
+"""Folders in each other beyond which nothing that people made lies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file to check: its path as shown to the user, and its bytes where it is standard input."""
+    """A file to check: its path as shown to the user, and its bytes where they do not come from the disk."""
 
     path: str
     data: bytes | None = None
+    place: str = ""
+    """Where it really lies: its absolute path without links. Made from ``path`` where it is not given."""
+
+    def __post_init__(self) -> None:
+        if not self.place:
+            object.__setattr__(self, "place", os.path.abspath(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,32 +37,37 @@ class Found:
 
     inputs: tuple[Input, ...]
     errors: tuple[FileError, ...]
+    unfollowed: tuple[str, ...] = ()
+    """Links to what lies outside of all that was named, or is excluded there."""
 
 
 def find(
     paths: Sequence[str],
     *,
     wanted: Callable[[str], bool] = lambda path: path.endswith(SUFFIXES),
-    exclude: Sequence[str] = EXCLUDE,
-    force_exclude: bool = False,
+    excludes: Callable[[str], Excludes] = lambda folder: Excludes.of(EXCLUDE),
     read_stdin: Callable[[], bytes] | None = None,
     stdin_filename: str = "-",
 ) -> Found:
     """The files that ``paths`` name or hold, each once, in the order of the arguments and of their names.
 
-    ``wanted`` says by a file's path whether it is checked; a file named directly always is, unless
-    ``force_exclude`` and one of the patterns ``exclude`` match it. The path ``-`` is standard input, which
-    ``read_stdin`` reads. Patterns are those of ``.gitignore``, made absolute by `anchor`. Nothing is raised for
-    what cannot be read: it becomes a `FileError`.
+    ``wanted`` says by a file's path whether it is taken; a file named directly always is, unless it is excluded
+    and the excludes are forced. ``excludes`` says what is left out in a folder, given by its real path. The path
+    ``-`` is standard input, which ``read_stdin`` reads. Links in a folder are not followed: what they lead to has
+    a place of its own, in the same tree or in somebody else's. Nothing is raised for what cannot be read: it
+    becomes a `FileError`.
     """
-    search = _Search(wanted, Excludes.of(exclude))
+    search = _Search(wanted, excludes)
     for path in dict.fromkeys(paths):
+        name = stdin_filename if path == "-" and read_stdin is not None else path
+        own = excludes(os.path.dirname(os.path.realpath(name)))
+        if own.forced and own.above(name):
+            continue
         if path == "-" and read_stdin is not None:
-            if not (force_exclude and search.excludes.above(stdin_filename)):
-                search.inputs.append(Input(stdin_filename, read_stdin()))
-        elif not (force_exclude and search.excludes.above(path)):
+            search.inputs.append(Input(stdin_filename, read_stdin(), os.path.realpath(stdin_filename)))
+        else:
             search.take(path)
-    return Found(tuple(search.inputs), tuple(search.errors))
+    return Found(tuple(search.inputs), tuple(search.errors), tuple(search.unfollowed()))
 
 
 def read(path: str | os.PathLike[str]) -> bytes:
@@ -99,91 +82,14 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def anchor(pattern: str, folder: str) -> str:
-    """A ``.gitignore`` pattern written in ``folder``, as one that holds from the root of the file system.
-
-    A pattern without a slash but at its end matches names at any depth and stays as it is.
-    """
-    negated, body = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
-    if "/" not in body.rstrip("/") or body.startswith("**/"):
-        return pattern
-    if os.path.isabs(body) and body.startswith(_posix(os.path.abspath(folder))):
-        return pattern
-    base = re.sub(r"([\\*?\[\]!#])", r"\\\1", _posix(os.path.abspath(folder)).strip("/"))
-    return f"{negated}/{base}/{body.removeprefix('./').lstrip('/')}".replace("//", "/")
-
-
-@dataclass(frozen=True, slots=True)
-class Excludes:
-    """The patterns of ``exclude``: plain names, which most are, apart from those that need matching."""
-
-    names: frozenset[str]
-    spec: Spec | None
-
-    @classmethod
-    def of(cls, patterns: Iterable[str]) -> Excludes:
-        """The matcher for ``patterns``, which `anchor` has made absolute."""
-        patterns = tuple(patterns)
-        if any(pattern.startswith("!") for pattern in patterns):
-            return cls(frozenset(), Spec(patterns))
-        plain = frozenset(pattern for pattern in patterns if re.fullmatch(r"[\w. @+-]+", pattern))
-        others = tuple(pattern for pattern in patterns if pattern not in plain)
-        return cls(plain, Spec(others) if others else None)
-
-    def match(self, name: str, path: str, is_folder: bool) -> bool:
-        """Whether the entry ``name`` at the absolute ``path`` is excluded."""
-        if name in self.names:
-            return True
-        return self.spec is not None and bool(self.spec.verdict(_posix(path).lstrip("/"), is_folder))
-
-    def above(self, path: str) -> bool:
-        """Whether ``path`` or a folder on the way to it from the working directory is excluded."""
-        here = os.path.abspath(os.curdir)
-        path = os.path.abspath(path)
-        steps = os.path.relpath(path, here).split(os.sep)
-        reached = os.path.normpath(os.path.join(here, *[step for step in steps if step == os.pardir]))
-        names = [step for step in steps if step != os.pardir]
-        for number, name in enumerate(names, 1):
-            reached = os.path.join(reached, name)
-            if self.match(name, reached, is_folder=number < len(names) or os.path.isdir(path)):
-                return True
-        return False
-
-
-class Spec:
-    """The lines of one ``.gitignore``.
-
-    One alternation of all patterns answers first: most paths match none, and asking every pattern in turn would
-    cost more than the walk itself.
-    """
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        from pathspec import GitIgnoreSpec
-
-        self._spec: GitIgnoreSpec = GitIgnoreSpec.from_lines(lines)
-        regexes = [pattern.regex.pattern for pattern in self._spec.patterns if pattern.regex is not None]
-        self._any = re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", regex) for regex in regexes) or r"(?!)")
-
-    def verdict(self, relative: str, is_folder: bool) -> bool | None:
-        """True: ignored; False: taken back by ``!``; None: not mentioned. ``relative`` has forward slashes."""
-        if is_folder:
-            relative += "/"
-        if not self._any.match(relative):
-            return None
-        return self._spec.check_file(relative).include
-
-
-_Scope = tuple[str, Spec]
-"""A folder's real path and the patterns that hold below it."""
-
-
 @dataclass(slots=True)
 class _Search:
     wanted: Callable[[str], bool]
-    excludes: Excludes
+    excludes: Callable[[str], Excludes]
     inputs: list[Input] = field(default_factory=list)
     errors: list[FileError] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
+    _links: dict[str, str] = field(default_factory=dict)
 
     def take(self, path: str) -> None:
         """Takes one argument of the command line."""
@@ -197,23 +103,27 @@ class _Search:
         if stat.S_ISDIR(mode):
             if real.endswith(SUFFIXES):
                 self._fail(path, "is a folder with the name of a file")
-            scopes = [scope for scope in _scopes_above(real) if not _ignored([scope], real, True)]
-            self._walk(_shown(path), real, scopes, (real,))
+            scopes = [scope for scope in scopes_above(real) if not ignored([scope], real, True)]
+            self._walk(_shown(path, real), real, scopes, self.excludes(real), 0)
         elif stat.S_ISREG(mode):
-            self._add(_shown(path), real)
+            self._add(_shown(path, real), real)
         else:
             self._fail(path, f"is {_special(mode)}, not a file")
+
+    def unfollowed(self) -> list[str]:
+        """The links that lead to nothing that was taken."""
+        return [link for link, real in self._links.items() if real not in self._seen]
 
     def _add(self, path: str, real: str) -> None:
         if real not in self._seen:
             self._seen.add(real)
-            self.inputs.append(Input(path))
+            self.inputs.append(Input(path, None, real))
 
     def _fail(self, path: str, message: str) -> None:
-        self.errors.append(FileError(_shown(path) or os.curdir, message))
+        self.errors.append(FileError(_without_dot(path) or os.curdir, message))
 
-    def _walk(self, shown: str, real: str, scopes: list[_Scope], trail: tuple[str, ...]) -> None:
-        """Takes the folder ``real``, shown as ``shown``; ``trail`` holds the real folders on the way to it."""
+    def _walk(self, shown: str, real: str, scopes: list[Scope], excludes: Excludes, depth: int) -> None:
+        """Takes the folder ``real``, shown as ``shown``."""
         if real in self._seen:
             return
         self._seen.add(real)
@@ -223,45 +133,44 @@ class _Search:
         except OSError as error:
             self._fail(shown, _reason(error))
             return
-        if any(entry.name == ".gitignore" for entry in entries):
-            own = _spec_in(os.path.join(real, ".gitignore"))
+        names = {entry.name for entry in entries}
+        if not names.isdisjoint(SETTLING):
+            excludes = self.excludes(real)
+        if ".gitignore" in names:
+            own = spec_in(os.path.join(real, ".gitignore"))
             if own is not None:
                 scopes = [*scopes, (real, own)]
-        plain_names, spec = self.excludes.names, self.excludes.spec
         for entry in entries:
             name = entry.name
-            if name in plain_names:
+            if name in excludes.names:
                 continue
+            path = os.path.join(shown, name)
             try:
                 link = entry.is_symlink()
                 is_folder = entry.is_dir()
             except OSError as error:
-                if self.wanted(os.path.join(shown, name)):
-                    self._fail(os.path.join(shown, name), _reason(error))
+                if self.wanted(path):
+                    self._fail(path, _reason(error))
                 continue
-            path = os.path.join(shown, name)
             wanted = self.wanted(path)
             if not (is_folder or wanted):
                 continue
             place = os.path.join(real, name)
-            if (spec and self.excludes.match(name, place, is_folder)) or (
-                scopes and _ignored(scopes, place, is_folder)
+            if (excludes.spec and excludes.match(name, place, is_folder)) or (
+                scopes and ignored(scopes, place, is_folder)
             ):
                 continue
-            if is_folder:
+            if link and (is_folder or os.path.isfile(place)):
+                self._links[path] = os.path.realpath(place)
+            elif is_folder:
                 if wanted and name.endswith(SUFFIXES):
                     self._fail(path, "is a folder with the name of a file")
-                self._enter(path, os.path.realpath(place) if link else place, scopes, trail)
+                if depth == _DEEPEST:
+                    self._fail(path, "is nested too deep")
+                else:
+                    self._walk(path, place, scopes, excludes, depth + 1)
             else:
-                self._take_entry(entry, path, os.path.realpath(place) if link else place)
-
-    def _enter(self, path: str, real: str, scopes: list[_Scope], trail: tuple[str, ...]) -> None:
-        if real in trail:
-            self._fail(path, "is a link to a folder that holds it; not followed")
-        elif len(trail) > 500:
-            self._fail(path, "is nested too deep")
-        else:
-            self._walk(path, real, scopes, (*trail, real))
+                self._take_entry(entry, path, place)
 
     def _take_entry(self, entry: os.DirEntry[str], path: str, real: str) -> None:
         try:
@@ -275,65 +184,16 @@ class _Search:
             self._fail(path, _reason(error))
 
 
-def _ignored(scopes: list[_Scope], real: str, is_folder: bool) -> bool:
-    """What git says of ``real``: the innermost ``.gitignore`` that mentions it decides."""
-    for base, spec in reversed(scopes):
-        if real.startswith(base):
-            verdict = spec.verdict(_posix(real[len(base) :]).lstrip("/"), is_folder)
-            if verdict is not None:
-                return verdict
-    return False
+def _shown(path: str, real: str) -> str:
+    """How an argument is shown: as it was given, or where it really lies if links lead there within this folder."""
+    if os.path.abspath(path) != real and is_within(real, here := os.getcwd()):
+        path = os.path.relpath(real, here)
+    return _without_dot(path)
 
 
-def _scopes_above(real: str) -> list[_Scope]:
-    """The ignore files of the repository above the folder ``real``, outermost first; none outside of one."""
-    folders = [os.path.dirname(real)]
-    if not os.path.lexists(os.path.join(real, ".git")):
-        while not os.path.lexists(os.path.join(folders[-1], ".git")):
-            parent = os.path.dirname(folders[-1])
-            if parent == folders[-1]:
-                return []
-            folders.append(parent)
-        root = folders[-1]
-    else:
-        root, folders = real, []
-    candidates = [(root, _git_exclude_file(root))]
-    candidates += [(folder, os.path.join(folder, ".gitignore")) for folder in reversed(folders)]
-    return [(base, spec) for base, path in candidates if (spec := _spec_in(path)) is not None]
-
-
-def _git_exclude_file(root: str) -> str:
-    """``info/exclude`` of the repository at ``root``, also where ``.git`` is a file that points elsewhere."""
-    git = os.path.join(root, ".git")
-    try:
-        if os.path.isfile(git):
-            with open(git, encoding="utf-8") as file:
-                git = os.path.join(root, file.read(4096).removeprefix("gitdir:").strip())
-            common = os.path.join(git, "commondir")
-            if os.path.isfile(common):
-                with open(common, encoding="utf-8") as file:
-                    git = os.path.join(git, file.read(4096).strip())
-    except (OSError, UnicodeDecodeError):
-        pass
-    return os.path.join(git, "info", "exclude")
-
-
-@cache
-def _spec_in(path: str) -> Spec | None:
-    """The patterns in the ignore file at ``path``; None when there are none or it cannot be read."""
-    try:
-        if not os.path.isfile(path) or os.path.getsize(path) > 1 << 20:
-            return None
-        with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
-            lines = [line for line in file.read().split("\n") if line.strip() and not line.startswith("#")]
-        return Spec(lines) if lines else None
-    except (OSError, ValueError):
-        return None
-
-
-def _shown(path: str) -> str:
+def _without_dot(path: str) -> str:
     """``path`` without a leading ``./``; `os.path.normpath` would also remove ``link/..``, another place."""
-    return re.sub(r"^\.(?:/+|\Z)", "", _posix(path)) if path.startswith(".") else path
+    return re.sub(r"^\.(?:/+|\Z)", "", posix(path)) if path.startswith(".") else path
 
 
 def _special(mode: int) -> str:
@@ -352,7 +212,3 @@ def _reason(error: OSError) -> str:
     """The system's words for ``error``, as the rest of a sentence that begins with the path."""
     reason = error.strerror or type(error).__name__
     return f"cannot be read: {reason[0].lower()}{reason[1:]}"
-
-
-def _posix(path: str) -> str:
-    return path if os.sep == "/" else path.replace(os.sep, "/")

@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from torchmigrate.model.findings import Fix
 from torchmigrate.model.symbols import join, segments
-from torchmigrate.model.vocabulary import Kind
+from torchmigrate.model.vocabulary import Kind, Safety
+from torchmigrate.project.folders import is_within
 from torchmigrate.semantics.links import Links
 
 if TYPE_CHECKING:
     from torchmigrate.project.mentions import Mention
+
+UNSEEN = "only these files are seen, and others of their project may depend on the old code"
+"""Why a fix is unsafe whose ground is that nothing else in the project …"""
 
 Sought = tuple[tuple[str, ...], tuple[str, ...]]
 """Words and regular expressions that a file is searched for."""
@@ -21,7 +27,15 @@ Sought = tuple[tuple[str, ...], tuple[str, ...]]
 class Project:
     """The facts that rules may ask about, complete before the last rule runs. Paths are absolute."""
 
-    def __init__(self, paths: Iterable[str] = (), read: Callable[[str], bytes] | None = None) -> None:
+    def __init__(
+        self,
+        paths: Iterable[str] = (),
+        read: Callable[[str], bytes] | None = None,
+        *,
+        is_whole: bool = True,
+    ) -> None:
+        self.is_whole = is_whole
+        """Whether these are all files that can observe each other: what is not among them, nobody does."""
         self.exports: dict[str, dict[str, str]] = {}
         """For each file, its global names that stand for something of torch's, with torch's name for it."""
         self._mentions: dict[str, list[Mention]] = {}
@@ -33,8 +47,14 @@ class Project:
             self._by_stem.setdefault(os.path.basename(module_path(path)), []).append(path)
 
     def __contains__(self, path: str) -> bool:
-        """Whether the file is one of those that are checked."""
+        """Whether the file is one of those that are looked at."""
         return path in self._paths
+
+    def judged(self, fix: Fix) -> Fix:
+        """A fix whose ground is what the project does, as it is right to offer: unsafe where not all of it is seen."""
+        if self.is_whole or fix.safety is not Safety.SAFE:
+            return fix
+        return replace(fix, safety=Safety.UNSAFE, title=f"{fix.title}; unsafe because {UNSEEN}")
 
     def export(self, path: str, names: Mapping[str, str]) -> bool:
         """Records what a file exports; True if that was not known."""
@@ -185,11 +205,6 @@ def module_path(path: str) -> str:
 def _project_of(root: str) -> str:
     """The folder whose files can import from ``root``: the one above a ``src`` folder, else itself."""
     return os.path.dirname(root) if os.path.basename(root) in ("src", "lib", "python") else root
-
-
-def is_within(path: str, folder: str) -> bool:
-    """Whether ``path`` is ``folder`` or lies below it."""
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def is_torch_itself(path: str) -> bool:

@@ -45,7 +45,7 @@ def _notes(finding: Finding, report: Report) -> Iterator[tuple[str, str]]:
     if finding.hint:
         yield "help", finding.hint
     if finding.fix is not None and finding.fix.safety is not Safety.MANUAL:
-        hidden = "" if report.applies(finding.fix) else ", applied with --unsafe"
+        hidden = "" if report.applies(finding.fix, finding.path) else ", applied with --unsafe"
         yield f"fix ({finding.fix.safety.value}{hidden})", finding.fix.title
     if finding.withheld:
         yield "no fix", finding.withheld

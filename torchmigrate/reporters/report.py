@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
+from torchmigrate.documents.minimum import Minimum
 from torchmigrate.model.findings import FileResult, Finding, Fix
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.project.minimum import Minimum
 from torchmigrate.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -23,9 +23,13 @@ class Report:
     """What a run was asked, and what its results add up to."""
 
     settings: Settings
+    """Those of the folder that holds all that was named."""
     minimum: Minimum
+    """The lowest of all projects."""
     rules: Callable[[], Mapping[str, Rule]]
     """Gives all rules by code; called only when there is something to say of one, since loading them takes time."""
+    settings_of: Callable[[str], Settings] | None = None
+    """Those for a file, by its path, where there are several projects."""
     color: bool = False
     """Whether to write ANSI colours."""
     quiet: bool = False
@@ -42,6 +46,8 @@ class Report:
     """Findings with a fix that only ``--unsafe`` applies."""
     fixed: int = 0
     """Findings that this run has fixed."""
+    failing: int = 0
+    """Findings at or above the ``fail-on`` of their file."""
 
     @property
     def findings(self) -> int:
@@ -52,20 +58,27 @@ class Report:
         """Counts in the findings and errors of one file."""
         self.suppressed += result.suppressed
         self.errors += len(result.errors)
+        settings = self._settings_for(result.path)
+        limit = Severity(settings.fail_on).rank
         for finding in result.findings:
+            self.failing += finding.severity.rank >= limit
             self.severities[finding.severity] += 1
             self.codes[finding.code] += 1
             if finding.fix is not None:
-                self.fixable += self.applies(finding.fix)
-                self.hidden_unsafe += finding.fix.safety is Safety.UNSAFE and not self.settings.unsafe_fixes
+                self.fixable += self.applies(finding.fix, finding.path)
+                self.hidden_unsafe += finding.fix.safety is Safety.UNSAFE and not settings.unsafe_fixes
 
-    def applies(self, fix: Fix) -> bool:
-        """Whether a run with these settings applies ``fix``."""
-        return fix.safety is Safety.SAFE or (fix.safety is Safety.UNSAFE and self.settings.unsafe_fixes)
+    def _settings_for(self, path: str) -> Settings:
+        return self.settings if self.settings_of is None or not path else self.settings_of(path)
+
+    def applies(self, fix: Fix, path: str) -> bool:
+        """Whether a run with the settings of the file at ``path`` applies ``fix``."""
+        unsafe = self._settings_for(path).unsafe_fixes
+        return fix.safety is Safety.SAFE or (fix.safety is Safety.UNSAFE and unsafe)
 
     def shows(self, finding: Finding) -> bool:
         """Whether text formats list ``finding`` by itself, and do not only count it."""
-        return self.settings.shows(finding.code, finding.severity.value)
+        return self._settings_for(finding.path).shows(finding.code, finding.severity.value)
 
     def source(self, code: str) -> str:
         """Where the facts of the rule ``code`` come from, as its documentation says; "" when it does not."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchmigrate.engine import registry
 from torchmigrate.gates.screen import Screen
 from torchmigrate.model.findings import FileError, FileResult, Finding
-from torchmigrate.model.versions import Version, render
+from torchmigrate.model.versions import render
 from torchmigrate.model.vocabulary import Safety
 from torchmigrate.project.files import Input, read
 from torchmigrate.project.project import Imported, Project
 from torchmigrate.run.cache import Cache, digest
 from torchmigrate.run.fingerprint import fingerprint
 from torchmigrate.run.garbage import Paused
-from torchmigrate.run.snapshot import Snapshot
+from torchmigrate.run.known import Known, Memory
+from torchmigrate.run.profiles import Profile
+from torchmigrate.run.snapshot import Snapshot, Stamps
+from torchmigrate.run.tree import Tree
 from torchmigrate.run.wire import Results, pack, unpack
 from torchmigrate.settings.settings import Settings
 
@@ -56,53 +59,49 @@ class FixResult:
 
 
 def check(
-    files: Sequence[Input],
-    settings: Settings,
-    *,
-    min_version: Version,
-    cache: Cache | None = None,
-    progress: Progress | None = None,
+    tree: Tree, *, cache: Cache | None = None, progress: Progress | None = None
 ) -> Iterator[FileResult]:
-    """The findings of each file, in order; files of which there is nothing to say may be left out."""
-    run = Run(files, settings, min_version, cache)
-    snapshot = Snapshot(run.cache, run.context, files) if run.cache.keeps else None
+    """The findings of each file that was named, in order; those of which there is nothing to say may be left out."""
+    run = Run(tree, cache)
+    snapshot = Snapshot(run.cache, run.context, tree.named, run.stamps) if run.cache.keeps else None
     kept = snapshot.load() if snapshot is not None else None
     if kept is not None:
         yield from kept
         return
     run.scan(progress)
     if snapshot is not None and not run.failed:
-        snapshot.store(Results(run.packed[path] for path in run.files if path in run.packed))
-    for path in run.files:
-        yield run.result(path)
+        snapshot.store(Results(run.packed[place] for place in run.named if place in run.packed))
+    for place in run.named:
+        yield run.result(place)
 
 
 def fix(
-    files: Sequence[Input],
-    settings: Settings,
+    tree: Tree,
     *,
-    min_version: Version,
     choose: Callable[[Finding], bool] | None = None,
     cache: Cache | None = None,
     progress: Progress | None = None,
 ) -> Iterator[FixResult]:
-    """Each file fixed, in order; nothing is written. ``choose`` is asked about every fix that may be applied.
+    """Each file that was named fixed, in order; nothing is written. ``choose`` is asked about every fix.
 
     What rules say of one file depends on the others (whether any of them still scripts), so the project is scanned
     and fixed again until nothing changes: a second run would find nothing to do.
     """
     choice = Choice(choose)
     results: dict[str, FixResult] = {}
+    known: Known | None = None
     for _ in range(MAX_PASSES):
-        run = Run(files, settings, min_version, cache)
+        run = Run(tree, cache, known)
         run.scan(progress)
         progress = None  # the passes to come are shorter, and not foreseen
-        fresh = {path: run.fixed(path, choice) for path in run.files}
-        results = {path: _joined(results.get(path), fixed) for path, fixed in fresh.items()}
-        changed = {path: fixed.after for path, fixed in fresh.items() if fixed.applied}
+        fresh = {place: run.fixed(place, choice) for place in run.named}
+        results = {place: _joined(results.get(place), fixed) for place, fixed in fresh.items()}
+        changed = {place: fixed.after for place, fixed in fresh.items() if fixed.applied}
         if not changed:
             break
-        files = [replace(file, data=changed.get(path, file.data)) for path, file in run.files.items()]
+        known = run.known
+        files = [replace(file, data=changed.get(file.place, file.data)) for file in tree.named]
+        tree = replace(tree, named=files)
     yield from results.values()
 
 
@@ -136,24 +135,33 @@ _screens: dict[bytes, Screen] = {}
 """Those that were asked for, by key: compiling one takes longer than a small file, and processes that are forked have it."""
 
 
-def screen(settings: Settings, cache: Cache) -> Screen:
-    """Gate 1 for the rules that ``settings`` select. Raises ConfigError for a selector that fits no rule."""
-    selection = (
-        settings.select,
-        settings.ignore,
-        settings.extend_select,
-        settings.per_file_ignores,
-        settings.show,
-    )
-    key = digest(b"screen", fingerprint(), repr(selection).encode())
+def screen(settings: Collection[Settings], cache: Cache) -> Screen:
+    """Gate 1 for the rules that any of the ``settings`` select. Raises ConfigError for a selector that fits no rule."""
+    key = digest(b"screen", fingerprint(), *sorted(map(_selection, settings)))
     if key not in _screens:
         made = cache.get(key, Screen)
         if made is None:  # else the selectors fitted when it was made
-            registry.check_selectors(settings, registry.rules().values())
-            made = Screen.of(registry.selected(settings).values())
+            for one in settings:
+                registry.check_selectors(one, registry.rules().values())
+            made = Screen.of(_selected(settings).values())
             cache.put(key, made)
         _screens[key] = made
     return _screens[key]
+
+
+def _choice(settings: Settings) -> bytes:
+    """What of the settings says which rules run."""
+    return repr((settings.select, settings.ignore, settings.extend_select)).encode()
+
+
+def _selection(settings: Settings) -> bytes:
+    """What of the settings has to name rules."""
+    return _choice(settings) + repr((settings.per_file_ignores, settings.show)).encode()
+
+
+def _selected(settings: Collection[Settings]) -> dict[str, Rule]:
+    """The rules that any of the settings select, by code."""
+    return {code: rule for one in settings for code, rule in registry.selected(one).items()}
 
 
 class Look(NamedTuple):
@@ -167,56 +175,112 @@ class Look(NamedTuple):
 
 
 class Run:
-    """One run over a set of files: what each gave, and the project that they make."""
+    """One run over a tree: what each file gave, and the project that they make."""
 
-    def __init__(
-        self, files: Sequence[Input], settings: Settings, min_version: Version, cache: Cache | None = None
-    ) -> None:
-        self.files = {os.path.abspath(file.path): file for file in files}
-        self.settings = settings
-        self.minimum = min_version
+    def __init__(self, tree: Tree, cache: Cache | None = None, known: Known | None = None) -> None:
+        named = {file.place: file for file in tree.named}
+        others = {file.place: file for file in tree.others if file.place not in named}
+        self.named = list(named)
+        self.files = dict(sorted({**others, **named}.items()))
+        """By place, in an order that does not depend on what was named."""
+        folders = dict.fromkeys(os.path.dirname(place) for place in named)
+        self.profiles = {folder: tree.profile_of(folder) for folder in folders}
+        """What holds for the named files, by their folders."""
         self.cache = cache or Cache(None)
-        self.project = Project(self.files, partial(_read_of, self.files))
+        self.project = Project(self.files, partial(_read_of, self.files), is_whole=tree.is_whole)
         self.packed: dict[str, bytes] = {}
         """What each file gave, if anything, for `torchmigrate.run.wire` to unpack."""
         self.failed = False
         """Whether a file could not be looked at, which may go better the next time."""
+        self.known = known
+        """What is known of the tree: at first by an earlier run, then by this one."""
+        self._root = tree.root
         self._garbage = Paused()
         self._scanned = 0
 
     @cached_property
+    def stamps(self) -> Stamps:
+        """The states of the files; to be asked for before any is read."""
+        return Stamps(self.files.values())
+
+    def profile_of(self, place: str) -> Profile:
+        """What holds for the file at ``place``; for one that was not named, any will do: what it tells is the same."""
+        profile = self.profiles.get(os.path.dirname(place))
+        return profile or next(iter(self.profiles.values()))
+
+    @cached_property
+    def _settings(self) -> list[Settings]:
+        return list(dict.fromkeys(profile.settings for profile in self.profiles.values()))
+
+    @cached_property
+    def telling(self) -> bytes:
+        """What it depends on which facts a file tells, besides its content."""
+        return digest(fingerprint(), *sorted({_choice(settings) for settings in self._settings}))
+
+    @cached_property
     def context(self) -> bytes:
         """What the results depend on besides the files."""
-        edits = b"edits" if self.settings.wants_edits else b""
-        return digest(fingerprint(), render(self.minimum).encode(), self.settings.decisive(), edits)
+        profiles = (
+            f"{folder}\0".encode(errors="surrogateescape") + self.context_of(profile)
+            for folder, profile in self.profiles.items()
+        )
+        return digest(self.telling, b"whole" if self.project.is_whole else b"", *profiles)
+
+    def context_of(self, profile: Profile) -> bytes:
+        """What the result of a file depends on to which ``profile`` applies, besides its content."""
+        if profile not in self._contexts:
+            settings = profile.settings
+            edits = b"edits" if settings.wants_edits else b""
+            minimum = render(profile.minimum.version).encode()
+            self._contexts[profile] = digest(self.telling, minimum, settings.decisive(), edits)
+        return self._contexts[profile]
+
+    @cached_property
+    def _contexts(self) -> dict[Profile, bytes]:
+        return {}
 
     @cached_property
     def screen(self) -> Screen:
         """Gate 1."""
-        return screen(self.settings, self.cache)
+        return screen(self._settings, self.cache)
 
     @cached_property
-    def engine(self) -> Engine:
-        """Applies the rules."""
-        from torchmigrate.engine.engine import Engine
-        from torchmigrate.engine.ruleset import RuleSet
+    def _engines(self) -> dict[Profile, Engine]:
+        return {}
 
-        options = _options(self.settings, self.minimum)
-        rules = RuleSet(self._rules.values(), options, self._selects, self._covers, self.screen.gate)
-        return Engine(rules, edits=self.settings.wants_edits)
+    def engine_of(self, place: str) -> Engine:
+        """Applies the rules to the file at ``place``. All engines watch and note the same: what any profile asks about."""
+        profile = self.profile_of(place)
+        if profile not in self._engines:
+            from torchmigrate.engine.engine import Engine
+            from torchmigrate.engine.ruleset import RuleSet
+
+            rules = RuleSet(
+                self._rules.values(),
+                _options(profile),
+                partial(self._selects, profile.settings),
+                partial(self._covers, profile.settings),
+                self.screen.gate,
+            )
+            self._engines[profile] = Engine(rules, edits=profile.settings.wants_edits)
+        return self._engines[profile]
 
     @cached_property
     def _rules(self) -> Mapping[str, Rule]:
-        return registry.selected(self.settings)
+        return _selected(self._settings)
 
-    def _selects(self, code: str, path: str) -> bool:
+    def _selects(self, settings: Settings, code: str, path: str) -> bool:
         rule = self._rules.get(code)
-        return rule is not None and not self.settings.ignored_in(path, code, rule.family)
+        return (
+            rule is not None
+            and settings.selects(code, rule.family, rule.default)
+            and not settings.ignored_in(path, code, rule.family)
+        )
 
-    def _covers(self, codes: str, path: str) -> bool:
+    def _covers(self, settings: Settings, codes: str, path: str) -> bool:
         """Whether every rule runs whose code begins with ``codes`` (for "": every rule that is on by default)."""
         rules = [rule for rule in registry.rules().values() if rule.code.startswith(codes)]
-        return all(self._selects(rule.code, path) for rule in rules if codes or rule.default)
+        return all(self._selects(settings, rule.code, path) for rule in rules if codes or rule.default)
 
     def result(self, path: str) -> FileResult:
         """What the file gave."""
@@ -224,10 +288,14 @@ class Run:
         return FileResult(self.files[path].path) if packed is None else unpack(FileResult, packed)
 
     def _keep(self, path: str, result: FileResult) -> None:
-        if result.says_anything:
+        if path in self._reported and result.says_anything:
             self.packed[path] = pack(result)
         else:
             self.packed.pop(path, None)
+
+    @cached_property
+    def _reported(self) -> frozenset[str]:
+        return frozenset(self.named)
 
     def fixed(self, path: str, choose: Choice) -> FixResult:
         """The file with its fixes applied."""
@@ -235,12 +303,14 @@ class Run:
         from torchmigrate.text.source import SourceError
 
         result = self.result(path)
-        if not any(self._applies(finding) for finding in result.findings):
+        applies = partial(_applies, self.profile_of(path).settings)
+        if not any(applies(finding) for finding in result.findings):
             return FixResult(result.path, b"", b"", (), result)
         try:
             data = _read(self.files[path])
-            wanted = Wanted(self._applies, choose, lambda name: self._imported.has(path, name))
-            fixed = self.engine.fix(result.path, data, self.project, self.project.links(path), wanted)
+            wanted = Wanted(applies, choose, lambda name: self._keeps(path, name))
+            links = self.project.links(path)
+            fixed = self.engine_of(path).fix(result.path, data, self.project, links, wanted)
         except (OSError, SourceError) as error:  # it was readable when it was scanned
             failure = FileError(result.path, f"changed while it was being looked at: {error}")
             return FixResult(result.path, b"", b"", (), FileResult(result.path, errors=(failure,)))
@@ -254,9 +324,10 @@ class Run:
                 imported.read(_read(file))
         return imported
 
-    def _applies(self, finding: Finding) -> bool:
-        allowed = (Safety.SAFE, Safety.UNSAFE) if self.settings.unsafe_fixes else (Safety.SAFE,)
-        return finding.fix is not None and finding.fix.safety in allowed
+    def _keeps(self, path: str, name: str) -> bool:
+        """Whether another file may import ``name`` from the one at ``path``."""
+        unseen = not self.project.is_whole and not self.profile_of(path).settings.unsafe_fixes
+        return unseen or self._imported.has(path, name)
 
     def scan(self, progress: Progress | None) -> None:
         """Scans every file that passes gate 1, and again those that the others turn out to matter to."""
@@ -264,28 +335,47 @@ class Run:
             self._scan_all(progress)
 
     def _scan_all(self, progress: Progress | None) -> None:
+        memory = Memory(self.cache, self.telling, self._root) if self._root else None
+        known = self.known or (memory.load(self.files) if memory is not None else None) or Known()
+        changed = known.changed(self.stamps)
+        fresh = [path for path in self.files if path in changed or path in self._reported]
+        facts = self._first_looks(fresh, progress)
+        if known.holds(facts, changed, self.stamps):
+            self.project.exports = dict(known.exports)
+            facts |= known.without(fresh, self.stamps)
+            fresh += sorted(known.concerned(self.stamps) - set(fresh))
+        else:
+            facts |= self._first_looks([path for path in self.files if path not in set(fresh)], progress)
+            fresh = list(self.files)
+        facts = {path: facts[path] for path in self.files if path in facts}
+        if self.project.exports or any(path in facts for path in fresh):
+            self._link(facts, fresh)
+        for told in facts.values():
+            self.project.mention(told.mentions)
+        provisional = [path for path in self.named if path in facts and facts[path].provisional]
+        for path, look in self._looks(provisional, first=False):
+            self.failed = self.failed or look.failed
+            if look.scan is not None:
+                self._keep(path, look.scan.result)
+        self.known = Known(self.stamps.by_place, facts, self.project.exports)
+        if memory is not None and not self.failed and self.known.stamps != known.stamps:
+            memory.store(self.known)
+        if progress is not None:
+            progress(len(self.files), len(self.files))
+
+    def _first_looks(self, paths: list[str], progress: Progress | None) -> dict[str, Facts]:
+        """What files tell while nothing is known of the others."""
         facts: dict[str, Facts] = {}
-        for done, (path, look) in enumerate(self._looks(list(self.files), first=True)):
+        for done, (path, look) in enumerate(self._looks(paths, first=True)):
             if progress is not None:
-                progress(done, len(self.files))
+                progress(done, len(paths))
             self.failed = self.failed or look.failed
             if look.scan is not None:
                 facts[path] = look.scan.facts
                 self._keep(path, look.scan.result)
                 if look.key is not None:
                     self.cache.put(look.key, look.scan)
-        facts = {path: facts[path] for path in self.files if path in facts}
-        if facts:
-            self._link(facts)
-        for told in facts.values():
-            self.project.mention(told.mentions)
-        provisional = [path for path, told in facts.items() if told.provisional]
-        for path, look in self._looks(provisional, first=False):
-            self.failed = self.failed or look.failed
-            if look.scan is not None:
-                self._keep(path, look.scan.result)
-        if progress is not None:
-            progress(len(self.files), len(self.files))
+        return facts
 
     def _looks(self, paths: list[str], *, first: bool) -> Iterator[tuple[str, Look]]:
         """What each file gives with what is known of the project; ``first``: while nothing is.
@@ -295,21 +385,25 @@ class Run:
         hits = 0 if first else _PRIOR
         for done, path in enumerate(paths):
             share = hits / (done + _PRIOR)
-            if self.settings.jobs != 1 and (len(paths) - done) * (1 + 7 * share) >= WORTHWHILE:
+            if self._jobs != 1 and (len(paths) - done) * (1 + 7 * share) >= WORTHWHILE:
                 yield from self._shared(paths[done:], first=first)
                 return
             before = self._scanned
             yield path, self.look(path, self.files[path], first=first)
             hits += self._scanned - before
 
+    @property
+    def _jobs(self) -> int:
+        return next(iter(self._settings)).jobs
+
     def _shared(self, paths: list[str], *, first: bool) -> Iterator[tuple[str, Look]]:
         from torchmigrate.run import workers
 
-        self.engine  # noqa: B018 - what it imports, processes that are forked need not
+        self.engine_of(paths[0])  # what it imports, processes that are forked need not
         self.cache.release()  # a connection must not live on in two processes
-        count = workers.processes(self.settings.jobs)
+        count = workers.processes(self._jobs)
         folder = self.cache.folder if first else None
-        make = partial(_looker, self.settings, self.minimum, self.project, folder)
+        make = partial(_looker, self.profiles, self.project, folder)
         items = [(path, self.files[path].path, self.files[path].data) for path in paths]
         for (path, *_), sent in workers.map_all(make, items, count):
             yield (
@@ -335,9 +429,11 @@ class Run:
         return Look(self._scan(path, file, data), key)
 
     def _key(self, path: str, file: Input, data: bytes) -> bytes:
-        return digest(b"look", self.context, os.fsencode(path), os.fsencode(file.path), data)
+        context = self.context_of(self.profile_of(path))
+        return digest(b"look", context, os.fsencode(path), os.fsencode(file.path), data)
 
-    def _link(self, facts: dict[str, Facts]) -> None:
+    def _link(self, facts: dict[str, Facts], fresh: Sequence[str]) -> None:
+        """Follows names from file to file; only from those that are ``fresh`` there may be any to follow."""
         from torchmigrate.project.exports import Linker
 
         def look(path: str, data: bytes) -> Facts:
@@ -346,20 +442,27 @@ class Run:
             return scan.facts
 
         reading = partial(_read_of, self.files)
-        Linker(list(self.files), reading, look, facts, self.project, self.engine.rules.watch).link()
+        watch = self.engine_of(fresh[0] if fresh else "").rules.watch
+        Linker(list(self.files), reading, look, facts, self.project, watch).link(fresh)
 
     def _scan(self, path: str, file: Input, data: bytes) -> Scan:
         self._scanned += 1
         self._garbage.tick(len(data))
-        return self.engine.scan(file.path, data, self.project, self.project.links(path))
+        return self.engine_of(path).scan(file.path, data, self.project, self.project.links(path))
 
 
-def _options(settings: Settings, minimum: Version) -> Options:
+def _applies(settings: Settings, finding: Finding) -> bool:
+    allowed = (Safety.SAFE, Safety.UNSAFE) if settings.unsafe_fixes else (Safety.SAFE,)
+    return finding.fix is not None and finding.fix.safety in allowed
+
+
+def _options(profile: Profile) -> Options:
     from torchmigrate.model.options import Options
 
+    settings = profile.settings
     return Options(
         settings.target_version,
-        minimum,
+        profile.minimum.version,
         settings.device_agnostic,
         settings.script_replacement,
         settings.keep_torchscript_support,
@@ -380,11 +483,10 @@ _Sent = tuple[bytes | None, bytes | None, bool]
 """What it sends back: a `Look`, of which the scan is packed."""
 
 
-def _looker(
-    settings: Settings, min_version: Version, project: Project, folder: str | None
-) -> Callable[[_Item], _Sent]:
+def _looker(profiles: dict[str, Profile], project: Project, folder: str | None) -> Callable[[_Item], _Sent]:
     """The work of a worker process: a run of its own, with what is known of the project, or of the cache in a folder."""
-    run = Run([], settings, min_version, Cache(folder))
+    run = Run(Tree((), profiles.__getitem__), Cache(folder))
+    run.profiles = profiles
     run.project = project
     run._garbage.__enter__()
 

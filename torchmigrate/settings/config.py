@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torchmigrate.project import files, folders
+from torchmigrate.project import folders, ignores
 from torchmigrate.settings.settings import Kind, Settings, default_as_toml, fields, key
 
 MAX_CONFIG_BYTES = 4 << 20
 """A configuration file beyond this size is refused."""
 
-STANDALONE = "torchmigrate.toml"
 PYPROJECT = "pyproject.toml"
+COMMAND_LINE = "command line"
+
+ADDING = frozenset(["ignore", "extend_select", "extend_exclude", "per_file_ignores"])
+"""The settings of which every layer adds to those below it."""
 
 
 class ConfigError(Exception):
@@ -29,6 +33,8 @@ class Layer:
 
     values: Mapping[str, Any]
     folder: str
+    origin: str = COMMAND_LINE
+    """The file that states them, or what else does."""
 
 
 def merge(layers: list[Layer]) -> Settings:
@@ -49,16 +55,15 @@ def merge(layers: list[Layer]) -> Settings:
             added = {code.upper() for code in values.get(side, ())}
             merged[other] = tuple(code for code in merged.get(other, ()) if code.upper() not in added)
         for name, value in values.items():
-            adds = name in ("ignore", "extend_select", "extend_exclude", "per_file_ignores")
-            merged[name] = (*merged.get(name, ()), *value) if adds else value
+            merged[name] = (*merged.get(name, ()), *value) if name in ADDING else value
     return Settings(**merged)
 
 
 def _anchored(name: str, value: Any, folder: str) -> Any:
     if name in ("exclude", "extend_exclude"):
-        return tuple(files.anchor(pattern, folder) for pattern in value)
+        return tuple(ignores.anchor(pattern, folder) for pattern in value)
     if name == "per_file_ignores":
-        return tuple((files.anchor(pattern, folder), codes) for pattern, codes in value)
+        return tuple((ignores.anchor(pattern, folder), codes) for pattern, codes in value)
     return value
 
 
@@ -80,7 +85,7 @@ def read_layers(path: str) -> list[Layer]:
             raise ConfigError(f"{following}: has no table [tool.torchmigrate]")
         folder = os.path.dirname(os.path.abspath(following))
         extend = table.pop("extend", None)
-        layers.append(Layer(parse(table, following), folder))
+        layers.append(Layer(parse(table, following), folder, following))
         if extend is not None and (not isinstance(extend, str) or "\0" in extend):
             raise ConfigError(f"{following}: `extend` must be the path of a configuration file")
         following = None if extend is None else os.path.join(folder, os.path.expanduser(extend))
@@ -93,13 +98,34 @@ def find_file(folder: str) -> str | None:
     A pyproject.toml without ``[tool.torchmigrate]`` is passed over; torchmigrate.toml comes first in its folder.
     Raises ConfigError for a pyproject.toml that cannot be read.
     """
-    for directory in folders.upward(folder):
-        standalone = os.path.join(directory, STANDALONE)
+    return next(filter(None, map(own_file, folders.upward(folder))), None)
+
+
+def own_file(folder: str) -> str | None:
+    """The configuration file that lies in ``folder`` itself, or None. Raises ConfigError as `find_file` does."""
+    for name in folders.STANDALONE:
+        standalone = os.path.join(folder, name)
         if os.path.isfile(standalone):
             return standalone
-        pyproject = os.path.join(directory, PYPROJECT)
-        if os.path.isfile(pyproject) and _table(pyproject) is not None:
-            return pyproject
+    pyproject = os.path.join(folder, PYPROJECT)
+    return pyproject if os.path.isfile(pyproject) and _table(pyproject) is not None else None
+
+
+def line_of(path: str, name: str) -> int | None:
+    """The line of the configuration file at ``path`` that states the setting ``name``; None where it is not found."""
+    prefix = "tool.torchmigrate" if os.path.basename(path) == PYPROJECT else ""
+    table = ""
+    try:
+        with open(path, encoding="utf-8-sig", errors="replace") as file:
+            for number, line in enumerate(file, 1):
+                header = re.match(r"\s*\[\s*([^\]]*?)\s*\]", line)
+                stated = re.match(r"\s*([\w.\"-]+)\s*=", line)
+                table = header[1] if header else table
+                key_of = header[1] if header else f"{table}.{stated[1]}" if stated else ""
+                if key_of.replace('"', "").lstrip(".") == f"{prefix}.{name}".lstrip("."):
+                    return number
+    except OSError:
+        return None
     return None
 
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from torchmigrate.model import versions
 from torchmigrate.model.versions import Version
-from torchmigrate.project import files
+from torchmigrate.project.ignores import EXCLUDE, Excludes
 
 T = TypeVar("T")
 
@@ -99,7 +99,11 @@ SHOWN = _list_of("severities (error, warning, info) or rule codes", _CODE)
 GLOBS = _list_of("file patterns", r"[^\0]+")
 ARCHITECTURES = _list_of('compute capabilities such as "7.0"', r"\d{1,2}\.\d[a-z]?")
 JOBS = Kind("a number of processes", _number, {"type": "integer", "minimum": 0})
-VERSION = Kind('a version such as "2.12"', lambda value: versions.parse(_text(value)), _VERSION_SCHEMA)
+VERSION = Kind(
+    '"latest" or a version such as "2.12"',
+    lambda value: versions.parse_target(_text(value)),
+    {"anyOf": [{"const": "latest"}, _VERSION_SCHEMA]},
+)
 MINIMUM = Kind('"auto" or a version such as "2.4"', _minimum, {"anyOf": [{"const": "auto"}, _VERSION_SCHEMA]})
 PER_FILE = Kind(
     "a table from file patterns to lists of rule codes",
@@ -147,7 +151,7 @@ class Settings:
         metavar="VERSION|auto",
     )
     exclude: tuple[str, ...] = setting(
-        GLOBS, files.EXCLUDE, "What to leave out of folders, as in .gitignore.", metavar="GLOBS"
+        GLOBS, EXCLUDE, "What to leave out of folders, as in .gitignore.", metavar="GLOBS"
     )
     extend_exclude: tuple[str, ...] = setting(
         GLOBS, (), "What to leave out besides the excluded.", metavar="GLOBS"
@@ -248,8 +252,8 @@ def _specificity(selectors: tuple[str, ...], code: str, family: str) -> int:
 
 
 @functools.cache
-def _matcher(pattern: str) -> files.Excludes:
-    return files.Excludes.of((pattern,))
+def _matcher(pattern: str) -> Excludes:
+    return Excludes.of((pattern,))
 
 
 def _names(selectors: tuple[str, ...], code: str) -> bool:
@@ -268,12 +272,16 @@ def key(name: str) -> str:
 
 def default_as_toml(one: dataclasses.Field[Any]) -> object:
     """The default of a field of `Settings` as TOML writes it."""
+    return as_toml(one, one.default)
+
+
+def as_toml(one: dataclasses.Field[Any], value: Any) -> object:
+    """A value of a field of `Settings` as TOML writes it."""
     kind: Kind[Any] = one.metadata["kind"]
-    default: Any = one.default
-    if kind is MINIMUM and default is None:
+    if kind is MINIMUM and value is None:
         return "auto"
     if kind in (VERSION, MINIMUM):
-        return versions.render(default)
+        return versions.render(value)
     if kind is PER_FILE:
-        return {pattern: list(codes) for pattern, codes in default}
-    return list(default) if isinstance(default, tuple) else default
+        return {pattern: list(codes) for pattern, codes in value}
+    return list(value) if isinstance(value, tuple) else value

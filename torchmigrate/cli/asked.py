@@ -1,0 +1,98 @@
+"""What a command line asks for: files, with what holds for each, and the trees that they are looked at in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from torchmigrate.cli import options
+from torchmigrate.gates.screen import Screen
+from torchmigrate.model.findings import FileError
+from torchmigrate.project import files
+from torchmigrate.project.files import Found, Input
+from torchmigrate.run import tree
+from torchmigrate.run.profiles import Profile, Profiles
+from torchmigrate.run.tree import Tree, is_of_interest
+from torchmigrate.settings.settings import Settings
+
+
+def ask(paths: Sequence[str], stdin_filename: str | None, given: Profiles) -> Asked:
+    """What ``paths`` (default: here) name. Raises ConfigError for settings that cannot be used, and Failure."""
+    paths = paths or (os.curdir,)
+    places = [stdin_filename or "" if path == "-" else path for path in paths]
+    folder = options.common_folder([place or os.curdir for place in places])
+    found = files.find(
+        paths,
+        wanted=is_of_interest,
+        excludes=given.excludes,
+        read_stdin=sys.stdin.buffer.read,
+        stdin_filename=stdin_filename or "-",
+    )
+    return Asked([place for place in places if place], found, given, given.of(folder))
+
+
+@dataclass
+class Asked:
+    """The files that were asked for."""
+
+    _places: Sequence[str]
+    _found: Found
+    _given: Profiles
+    base: Profile
+    """What holds for the folder that holds all of them."""
+
+    @cached_property
+    def profiles(self) -> list[Profile]:
+        """What holds for the files, each once; where there are none, for their folder. Raises ConfigError."""
+        folders = dict.fromkeys(os.path.dirname(file.place) for file in self._found.inputs)
+        return list(dict.fromkeys(map(self._given.of, folders))) or [self.base]
+
+    @cached_property
+    def _by_path(self) -> dict[str, Settings]:
+        return {
+            file.path: self._given.settings_of(os.path.dirname(file.place)) for file in self._found.inputs
+        }
+
+    def settings_of(self, path: str) -> Settings:
+        """The settings for a file, by its path as it is shown."""
+        return self._by_path.get(path, self.base.settings)
+
+    @property
+    def unfollowed(self) -> tuple[str, ...]:
+        """The links that lead elsewhere."""
+        return self._found.unfollowed
+
+    def inputs(self, screen: Screen) -> list[Input]:
+        """The files that a rule looks into."""
+        return [file for file in self._found.inputs if self._is_wanted(file, screen)]
+
+    def errors(self, screen: Screen) -> list[FileError]:
+        """What could not be taken."""
+        return [
+            error
+            for error in self._found.errors
+            if error.path in self._places or not is_of_interest(error.path) or screen.wants(error.path)
+        ]
+
+    def trees(self, screen: Screen) -> list[Tree]:
+        """The trees that the files lie in."""
+        inputs = self.inputs(screen)
+        return [
+            Tree(one.named, one.profile_of, self._wanted(one.others, screen), one.root, one.is_whole)
+            for one in tree.trees(self._places, inputs, self._given)
+        ]
+
+    def _wanted(self, inputs: Sequence[Input], screen: Screen) -> list[Input]:
+        return [file for file in inputs if screen.wants(file.path)]
+
+    def _is_wanted(self, file: Input, screen: Screen) -> bool:
+        """A file that was named is, whatever it is called."""
+        named = file.data is not None or file.path in self._shown or not is_of_interest(file.path)
+        return named or screen.wants(file.path)
+
+    @cached_property
+    def _shown(self) -> frozenset[str]:
+        return frozenset(os.path.normpath(place) for place in self._places)

@@ -1,0 +1,182 @@
+"""What is left out of folders: the patterns of settings, and the ignore files of a repository."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+EXCLUDE = (
+    ".bzr",
+    ".direnv",
+    ".eggs",
+    ".git",
+    ".hg",
+    ".ipynb_checkpoints",
+    ".mypy_cache",
+    ".nox",
+    ".pants.d",
+    ".pytest_cache",
+    ".pytype",
+    ".ruff_cache",
+    ".svn",
+    ".tox",
+    ".venv",
+    "__pycache__",
+    "__pypackages__",
+    "_build",
+    "buck-out",
+    "build",
+    "dist",
+    "node_modules",
+    "site-packages",
+    "venv",
+)
+"""Folders that hold no code of the project; the default of the setting ``exclude``."""
+
+
+def anchor(pattern: str, folder: str) -> str:
+    """A ``.gitignore`` pattern written in ``folder``, as one that holds from the root of the file system.
+
+    A pattern without a slash but at its end matches names at any depth and stays as it is.
+    """
+    negated, body = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
+    if "/" not in body.rstrip("/") or body.startswith("**/"):
+        return pattern
+    if os.path.isabs(body) and body.startswith(posix(os.path.abspath(folder))):
+        return pattern
+    base = re.sub(r"([\\*?\[\]!#])", r"\\\1", posix(os.path.abspath(folder)).strip("/"))
+    return f"{negated}/{base}/{body.removeprefix('./').lstrip('/')}".replace("//", "/")
+
+
+@dataclass(frozen=True, slots=True)
+class Excludes:
+    """The patterns of ``exclude``: plain names, which most are, apart from those that need matching."""
+
+    names: frozenset[str]
+    spec: Spec | None
+    forced: bool = False
+    """Whether they also hold for what is named directly."""
+
+    @classmethod
+    def of(cls, patterns: Iterable[str], *, forced: bool = False) -> Excludes:
+        """The matcher for ``patterns``, which `anchor` has made absolute."""
+        patterns = tuple(patterns)
+        if any(pattern.startswith("!") for pattern in patterns):
+            return cls(frozenset(), Spec(patterns), forced)
+        plain = frozenset(pattern for pattern in patterns if re.fullmatch(r"[\w. @+-]+", pattern))
+        others = tuple(pattern for pattern in patterns if pattern not in plain)
+        return cls(plain, Spec(others) if others else None, forced)
+
+    def match(self, name: str, path: str, is_folder: bool) -> bool:
+        """Whether the entry ``name`` at the absolute ``path`` is excluded."""
+        if name in self.names:
+            return True
+        return self.spec is not None and bool(self.spec.verdict(posix(path).lstrip("/"), is_folder))
+
+    def above(self, path: str) -> bool:
+        """Whether ``path`` or a folder on the way to it from the working directory is excluded."""
+        here = os.path.abspath(os.curdir)
+        path = os.path.abspath(path)
+        steps = os.path.relpath(path, here).split(os.sep)
+        reached = os.path.normpath(os.path.join(here, *[step for step in steps if step == os.pardir]))
+        names = [step for step in steps if step != os.pardir]
+        for number, name in enumerate(names, 1):
+            reached = os.path.join(reached, name)
+            if self.match(name, reached, is_folder=number < len(names) or os.path.isdir(path)):
+                return True
+        return False
+
+
+class Spec:
+    """The lines of one ``.gitignore``.
+
+    One alternation of all patterns answers first: most paths match none, and asking every pattern in turn would
+    cost more than the walk itself.
+    """
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        from pathspec import GitIgnoreSpec
+
+        self._spec: GitIgnoreSpec = GitIgnoreSpec.from_lines(lines)
+        regexes = [pattern.regex.pattern for pattern in self._spec.patterns if pattern.regex is not None]
+        self._any = re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", regex) for regex in regexes) or r"(?!)")
+
+    def verdict(self, relative: str, is_folder: bool) -> bool | None:
+        """True: ignored; False: taken back by ``!``; None: not mentioned. ``relative`` has forward slashes."""
+        if is_folder:
+            relative += "/"
+        if not self._any.match(relative):
+            return None
+        return self._spec.check_file(relative).include
+
+
+Scope = tuple[str, Spec]
+"""A folder's real path and the patterns that hold below it."""
+
+
+def ignored(scopes: list[Scope], real: str, is_folder: bool) -> bool:
+    """What git says of ``real``: the innermost ``.gitignore`` that mentions it decides."""
+    for base, spec in reversed(scopes):
+        if real.startswith(base):
+            verdict = spec.verdict(posix(real[len(base) :]).lstrip("/"), is_folder)
+            if verdict is not None:
+                return verdict
+    return False
+
+
+def scopes_above(real: str) -> list[Scope]:
+    """The ignore files of the repository above the folder ``real``, outermost first; none outside of one."""
+    folders = [os.path.dirname(real)]
+    if not os.path.lexists(os.path.join(real, ".git")):
+        while not os.path.lexists(os.path.join(folders[-1], ".git")):
+            parent = os.path.dirname(folders[-1])
+            if parent == folders[-1]:
+                return []
+            folders.append(parent)
+        root = folders[-1]
+    else:
+        root, folders = real, []
+    candidates = [(root, _git_exclude_file(root))]
+    candidates += [(folder, os.path.join(folder, ".gitignore")) for folder in reversed(folders)]
+    return [(base, spec) for base, path in candidates if (spec := spec_in(path)) is not None]
+
+
+def _git_exclude_file(root: str) -> str:
+    """``info/exclude`` of the repository at ``root``, also where ``.git`` is a file that points elsewhere."""
+    git = os.path.join(root, ".git")
+    try:
+        if os.path.isfile(git):
+            with open(git, encoding="utf-8") as file:
+                git = os.path.join(root, file.read(4096).removeprefix("gitdir:").strip())
+            common = os.path.join(git, "commondir")
+            if os.path.isfile(common):
+                with open(common, encoding="utf-8") as file:
+                    git = os.path.join(git, file.read(4096).strip())
+    except (OSError, UnicodeDecodeError):
+        pass
+    return os.path.join(git, "info", "exclude")
+
+
+@cache
+def spec_in(path: str) -> Spec | None:
+    """The patterns in the ignore file at ``path``; None when there are none or it cannot be read."""
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > 1 << 20:
+            return None
+        with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
+            lines = [line for line in file.read().split("\n") if line.strip() and not line.startswith("#")]
+        return Spec(lines) if lines else None
+    except (OSError, ValueError):
+        return None
+
+
+def posix(path: str) -> str:
+    """The path with forward slashes."""
+    return path if os.sep == "/" else path.replace(os.sep, "/")

@@ -1,0 +1,106 @@
+"""What holds for the files of each project: its settings, and the oldest torch that it supports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torchmigrate.documents.minimum import Minimum, Minimums
+from torchmigrate.model.versions import KNOWN, Version, render
+from torchmigrate.project.folders import is_repository
+from torchmigrate.project.ignores import Excludes
+from torchmigrate.settings import config
+from torchmigrate.settings.config import ConfigError, Layer
+from torchmigrate.settings.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What holds for the files of one project. Picklable."""
+
+    settings: Settings
+    minimum: Minimum
+    config_file: str | None = None
+    """Where the settings come from, if from a file."""
+
+
+def everywhere(settings: Settings, minimum: Version) -> Callable[[str], Profile]:
+    """The same for every folder."""
+    profile = Profile(settings, Minimum(minimum))
+    return lambda folder: profile
+
+
+class Profiles:
+    """The profile of each folder: the command line over the nearest configuration file over the defaults.
+
+    ``stated`` is what the command line states, by field name; ``config_file`` takes the place of all configuration
+    files, and with ``isolated`` none is read.
+    """
+
+    def __init__(
+        self, stated: Mapping[str, Any], config_file: str | None = None, *, isolated: bool = False
+    ) -> None:
+        self._stated = Layer(stated, os.curdir)
+        self._config_file = config_file
+        self._isolated = isolated
+        self._files: dict[str, str | None] = {}
+        self._layers: dict[str | None, list[Layer]] = {}
+        self._settings: dict[str | None, Settings] = {}
+        self._excludes: dict[str | None, Excludes] = {}
+        self._profiles: dict[str, Profile] = {}
+        self._minimums = Minimums()
+
+    def of(self, folder: str) -> Profile:
+        """What holds for the files in ``folder``. Raises ConfigError for settings that cannot be used."""
+        folder = os.path.abspath(folder)
+        if folder not in self._profiles:
+            file, settings = self._file_of(folder), self.settings_of(folder)
+            stated = settings.min_version
+            minimum = self._minimums.of(folder) if stated is None else Minimum(stated)
+            if minimum.version > settings.target_version:
+                raise ConfigError(_above(minimum, settings.target_version))
+            self._profiles[folder] = Profile(settings, minimum, file)
+        return self._profiles[folder]
+
+    def layers_of(self, folder: str) -> list[Layer]:
+        """What states the settings for the files in ``folder``, the strongest first. Raises ConfigError."""
+        file = self._file_of(os.path.abspath(folder))
+        if file not in self._layers:
+            self._layers[file] = [self._stated, *(config.read_layers(file) if file else [])]
+        return self._layers[file]
+
+    def settings_of(self, folder: str) -> Settings:
+        """The settings for the files in ``folder``. Raises ConfigError."""
+        file = self._file_of(os.path.abspath(folder))
+        if file not in self._settings:
+            self._settings[file] = config.merge(self.layers_of(folder))
+        return self._settings[file]
+
+    def excludes(self, folder: str) -> Excludes:
+        """What is left out of ``folder``. Raises ConfigError."""
+        file = self._file_of(os.path.abspath(folder))
+        if file not in self._excludes:
+            settings = self.settings_of(folder)
+            self._excludes[file] = Excludes.of(settings.excluded, forced=settings.force_exclude)
+        return self._excludes[file]
+
+    def _file_of(self, folder: str) -> str | None:
+        """The configuration file that holds in ``folder``, which is absolute."""
+        if self._isolated or self._config_file:
+            return None if self._isolated else self._config_file
+        if folder not in self._files:
+            own, parent = config.own_file(folder), os.path.dirname(folder)
+            if own is None and parent != folder and not is_repository(folder):
+                own = self._file_of(parent)
+            self._files[folder] = own
+        return self._files[folder]
+
+
+def _above(minimum: Minimum, target: Version) -> str:
+    where = f" ({minimum.source})" if minimum.source else ""
+    return (
+        f"the oldest torch that is to be supported, {render(minimum.version)}{where}, is newer than the one to "
+        f"upgrade to, {render(target)}; torch {KNOWN} are known"
+    )

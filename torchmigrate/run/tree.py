@@ -1,0 +1,87 @@
+"""What a run is about: files that can observe each other, and those of them that were asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from torchmigrate.gates import kinds
+from torchmigrate.gates.kinds import SUFFIXES
+from torchmigrate.project import files
+from torchmigrate.project.files import Input
+from torchmigrate.project.folders import is_within, tree_of
+from torchmigrate.project.ignores import EXCLUDE, Excludes
+from torchmigrate.run.profiles import Profile, Profiles
+from torchmigrate.settings.config import ConfigError
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Files that are looked at together.
+
+    Facts come from all of them, findings are reported for those that were ``named``.
+    """
+
+    named: Sequence[Input]
+    profile_of: Callable[[str], Profile]
+    """What holds for the files in a folder, given by its absolute path."""
+    others: Sequence[Input] = ()
+    root: str = ""
+    """The folder that holds them, where there is one: what is known of them is kept under its name."""
+    is_whole: bool = True
+    """Whether these are all files that can observe each other, as far as anything tells."""
+
+
+def is_of_interest(path: str) -> bool:
+    """Whether some rule may look into files of this name."""
+    return path.endswith(SUFFIXES) or kinds.kind_of(path) is not None
+
+
+def trees(paths: Sequence[str], named: Sequence[Input], profiles: Profiles) -> Iterator[Tree]:
+    """The trees that the files ``named`` lie in, which the arguments ``paths`` have led to.
+
+    A tree is a repository, or a project outside of one (see `tree_of`). A folder that was named where there is
+    neither is taken for a whole; a file that was named there, and standard input without a name, have nobody to
+    ask, and all of them make one tree that is not whole. For standard input, ``paths`` has its name, if any.
+    """
+    roots = _roots(paths)
+    left = list(named)
+    for root in roots:
+        mine = [file for file in left if is_within(file.place, root)]
+        if mine:
+            taken = {file.place for file in mine}
+            left = [file for file in left if file.place not in taken]
+            everything = any(os.path.realpath(path) == root for path in paths)
+            others = [] if everything else [one for one in _around(root, profiles) if one.place not in taken]
+            yield Tree(mine, profiles.of, others, root)
+    if left:
+        yield Tree(left, profiles.of, is_whole=False)
+
+
+def _roots(paths: Sequence[str]) -> list[str]:
+    """The outermost folders that hold the trees of the arguments."""
+    roots = set()
+    for path in paths:
+        place = os.path.realpath(path)
+        folder = place if os.path.isdir(place) else os.path.dirname(place)
+        root = tree_of(folder) or (folder if folder == place else None)
+        if root is not None:
+            roots.add(root)
+    return sorted(
+        root for root in roots if not any(root != other and is_within(root, other) for other in roots)
+    )
+
+
+def _around(root: str, profiles: Profiles) -> Sequence[Input]:
+    """All files of a tree, as they are shown from here."""
+
+    def excludes(folder: str) -> Excludes:
+        try:
+            return profiles.excludes(folder)
+        except ConfigError:  # of a project that was not named
+            return Excludes.of(EXCLUDE)
+
+    here = os.getcwd()
+    shown = os.path.relpath(root, here) if is_within(root, here) or is_within(here, root) else root
+    return files.find([shown], wanted=is_of_interest, excludes=excludes).inputs
