@@ -8,13 +8,10 @@ import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
 
 from torchmigrate.gates.kinds import SUFFIXES
 from torchmigrate.model.findings import FileError
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from torchmigrate.project.patterns import Patterns
 
 EXCLUDE = (
     ".bzr",
@@ -118,17 +115,17 @@ class Excludes:
     """The patterns of ``exclude``: plain names, which most are, apart from those that need matching."""
 
     names: frozenset[str]
-    spec: Spec | None
+    spec: Patterns | None
 
     @classmethod
     def of(cls, patterns: Iterable[str]) -> Excludes:
         """The matcher for ``patterns``, which `anchor` has made absolute."""
         patterns = tuple(patterns)
         if any(pattern.startswith("!") for pattern in patterns):
-            return cls(frozenset(), Spec(patterns))
+            return cls(frozenset(), Patterns(patterns))
         plain = frozenset(pattern for pattern in patterns if re.fullmatch(r"[\w. @+-]+", pattern))
         others = tuple(pattern for pattern in patterns if pattern not in plain)
-        return cls(plain, Spec(others) if others else None)
+        return cls(plain, Patterns(others) if others else None)
 
     def match(self, name: str, path: str, is_folder: bool) -> bool:
         """Whether the entry ``name`` at the absolute ``path`` is excluded."""
@@ -150,30 +147,7 @@ class Excludes:
         return False
 
 
-class Spec:
-    """The lines of one ``.gitignore``.
-
-    One alternation of all patterns answers first: most paths match none, and asking every pattern in turn would
-    cost more than the walk itself.
-    """
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        from pathspec import GitIgnoreSpec
-
-        self._spec: GitIgnoreSpec = GitIgnoreSpec.from_lines(lines)
-        regexes = [pattern.regex.pattern for pattern in self._spec.patterns if pattern.regex is not None]
-        self._any = re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", regex) for regex in regexes) or r"(?!)")
-
-    def verdict(self, relative: str, is_folder: bool) -> bool | None:
-        """True: ignored; False: taken back by ``!``; None: not mentioned. ``relative`` has forward slashes."""
-        if is_folder:
-            relative += "/"
-        if not self._any.match(relative):
-            return None
-        return self._spec.check_file(relative).include
-
-
-_Scope = tuple[str, Spec]
+_Scope = tuple[str, Patterns]
 """A folder's real path and the patterns that hold below it."""
 
 
@@ -184,6 +158,7 @@ class _Search:
     inputs: list[Input] = field(default_factory=list)
     errors: list[FileError] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
+    _doubted: set[int] = field(default_factory=set)
 
     def take(self, path: str) -> None:
         """Takes one argument of the command line."""
@@ -197,7 +172,12 @@ class _Search:
         if stat.S_ISDIR(mode):
             if real.endswith(SUFFIXES):
                 self._fail(path, "is a folder with the name of a file")
-            scopes = [scope for scope in _scopes_above(real) if not _ignored([scope], real, True)]
+            scopes: list[_Scope] = []
+            for folder, file in _ignore_files_above(real):
+                patterns = _patterns_in(file)
+                self._doubt(os.path.relpath(file), patterns)
+                if patterns and not _ignored([(folder, patterns)], real, True):
+                    scopes.append((folder, patterns))
             self._walk(_shown(path), real, scopes, (real,))
         elif stat.S_ISREG(mode):
             self._add(_shown(path), real)
@@ -212,6 +192,12 @@ class _Search:
     def _fail(self, path: str, message: str) -> None:
         self.errors.append(FileError(_shown(path) or os.curdir, message))
 
+    def _doubt(self, file: str, patterns: Patterns) -> None:
+        """Says once what is wrong with the patterns in an ignore file; git passes over them in silence."""
+        for line, text, fault in [] if id(patterns) in self._doubted else patterns.malformed:
+            self.errors.append(FileError(file, f"the pattern `{text}` matches nothing: {fault}", line))
+        self._doubted.add(id(patterns))
+
     def _walk(self, shown: str, real: str, scopes: list[_Scope], trail: tuple[str, ...]) -> None:
         """Takes the folder ``real``, shown as ``shown``; ``trail`` holds the real folders on the way to it."""
         if real in self._seen:
@@ -224,8 +210,9 @@ class _Search:
             self._fail(shown, _reason(error))
             return
         if any(entry.name == ".gitignore" for entry in entries):
-            own = _spec_in(os.path.join(real, ".gitignore"))
-            if own is not None:
+            own = _patterns_in(os.path.join(real, ".gitignore"))
+            self._doubt(os.path.join(shown, ".gitignore"), own)
+            if own:
                 scopes = [*scopes, (real, own)]
         plain_names, spec = self.excludes.names, self.excludes.spec
         for entry in entries:
@@ -285,8 +272,8 @@ def _ignored(scopes: list[_Scope], real: str, is_folder: bool) -> bool:
     return False
 
 
-def _scopes_above(real: str) -> list[_Scope]:
-    """The ignore files of the repository above the folder ``real``, outermost first; none outside of one."""
+def _ignore_files_above(real: str) -> list[tuple[str, str]]:
+    """The ignore files of the repository above the folder ``real``, outermost first, each with the folder it is for."""
     folders = [os.path.dirname(real)]
     if not os.path.lexists(os.path.join(real, ".git")):
         while not os.path.lexists(os.path.join(folders[-1], ".git")):
@@ -297,9 +284,8 @@ def _scopes_above(real: str) -> list[_Scope]:
         root = folders[-1]
     else:
         root, folders = real, []
-    candidates = [(root, _git_exclude_file(root))]
-    candidates += [(folder, os.path.join(folder, ".gitignore")) for folder in reversed(folders)]
-    return [(base, spec) for base, path in candidates if (spec := _spec_in(path)) is not None]
+    own = [(folder, os.path.join(folder, ".gitignore")) for folder in reversed(folders)]
+    return [(root, _git_exclude_file(root)), *own]
 
 
 def _git_exclude_file(root: str) -> str:
@@ -319,16 +305,15 @@ def _git_exclude_file(root: str) -> str:
 
 
 @cache
-def _spec_in(path: str) -> Spec | None:
-    """The patterns in the ignore file at ``path``; None when there are none or it cannot be read."""
+def _patterns_in(path: str) -> Patterns:
+    """The patterns in the ignore file at ``path``; none when it cannot be read."""
     try:
         if not os.path.isfile(path) or os.path.getsize(path) > 1 << 20:
-            return None
-        with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
-            lines = [line for line in file.read().split("\n") if line.strip() and not line.startswith("#")]
-        return Spec(lines) if lines else None
+            return Patterns([])
+        with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
+            return Patterns(file.read().split("\n"))
     except (OSError, ValueError):
-        return None
+        return Patterns([])
 
 
 def _shown(path: str) -> str:
