@@ -243,6 +243,7 @@ class Run:
         self.inputs = found.inputs
         self.report.files = len(found.inputs)
         self.collect(FileResult(error.path, errors=(error,)) for error in found.errors)
+        self.collect(_doubts(loaded))
         self._say(options.describe(loaded), wanted=settings.min_version is None)
         self._say(f"settings from {loaded.config_file or 'the defaults'}", wanted=verbose)
         self._say(f"{count(len(found.inputs), 'file')} to check", wanted=verbose)
@@ -315,6 +316,18 @@ class Run:
             output.print_text(f"torchmigrate: {escape(text)}\n", to_stderr=True)
 
 
+def _doubts(loaded: options.Loaded) -> Iterable[FileResult]:
+    """What is wrong with patterns in the settings; the others hold."""
+    from torchmigrate.project.patterns import malformed
+
+    settings, place = loaded.settings, loaded.config_file or "command line"
+    in_files = [pattern for pattern, _ in settings.per_file_ignores]
+    for name, patterns in (("exclude", settings.excluded), ("per-file-ignores", in_files)):
+        for _, text, reason in malformed(patterns):
+            message = f"`{name}`: the pattern `{text}` matches nothing: {reason}"
+            yield FileResult(place, errors=(FileError(place, message),))
+
+
 class Chooser:
     """Asks on the terminal whether to apply the fix of a finding."""
 
@@ -350,15 +363,14 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         status = 130
     except Exception as error:
-        import traceback
+        from torchmigrate.model.faults import described
 
         if {"-v", "--verbose"} & set(sys.argv):
+            import traceback
+
             output.print_lines(traceback.format_exc())
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{os.path.basename(place.filename)}:{place.lineno}"
         output.print_lines(
-            f"Error: a fault in torchmigrate ({type(error).__name__} at {where}: {escape(str(error))}); "
-            "--verbose shows the traceback, please report it",
+            f"Error: {escape(described(error))}; --verbose shows the traceback, please report it"
         )
         status = 2
     output.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.gates import kinds
@@ -11,6 +12,7 @@ from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Kind
 from torchmigrate.project.mentions import Mention
 from torchmigrate.project.project import Project
+from torchmigrate.project.said import Said
 
 if TYPE_CHECKING:
     from torchmigrate.documents.references import Reference
@@ -33,29 +35,35 @@ class References:
         """Whether the file is a project file that a rule wants to see."""
         return bool(self._rules) and kinds.kind_of(path) is not None
 
-    def findings(self, source: Source, project: Project) -> tuple[list[Finding], bool, list[Mention]]:
-        """The findings, whether a rule asked about the project, and what the file tells about it.
+    def said(self, source: Source, project: Project) -> Said:
+        """What the rules say of the file, and what the file tells about the project.
 
         Raises SourceError if the file is malformed.
         """
         from torchmigrate.documents.context import ReferenceContext
 
         references = references_of(source)
-        found: dict[tuple[object, ...], Finding] = {}
-        asked = False
+        said = Said(source.path, mentions=list(_mentions(source, references)))
         for rule in self._rules:
             if rule.check_reference_function is None or not self._selects(rule.code, source.path):
                 continue
             context = ReferenceContext(source, references, project, self._options, rule)
             for reference in references:
                 if reference.sort in rule.references:
-                    for finding in rule.check_reference_function(reference, context):
-                        # What a variable gives to several places is one thing; the place that can be mended speaks.
-                        key = (finding.code, finding.span)
-                        if key not in found or (found[key].fix is None and finding.fix is not None):
-                            found[key] = finding
-            asked |= context.asked_project
-        return list(found.values()), asked, list(_mentions(source, references))
+                    said.ask(
+                        rule.code,
+                        partial(rule.check_reference_function, reference, context),
+                        partial(source.location, reference.span),
+                    )
+            said.asked |= context.asked_project
+        # What a variable gives to several places is one thing; the place that can be mended speaks.
+        found: dict[tuple[object, ...], Finding] = {}
+        for finding in said.findings:
+            key = (finding.code, finding.span)
+            if key not in found or (found[key].fix is None and finding.fix is not None):
+                found[key] = finding
+        said.findings = list(found.values())
+        return said
 
 
 def references_of(source: Source) -> list[Reference]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from torchmigrate.documents.check import References
@@ -14,12 +15,14 @@ from torchmigrate.documents.read import read
 from torchmigrate.engine.context import Context
 from torchmigrate.gates.kinds import is_document
 from torchmigrate.gates.watch import Watch
-from torchmigrate.model.findings import Change, Edit, FileError, FileResult, Finding, NoFix, Span
+from torchmigrate.model.faults import described, fault
+from torchmigrate.model.findings import Change, Edit, FileError, FileResult, Finding, Location, NoFix, Span
 from torchmigrate.model.options import Options
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety
 from torchmigrate.project.mentions import Facts, Mention
 from torchmigrate.project.project import Project
+from torchmigrate.project.said import Said
 from torchmigrate.rewrite.unused import unused_after
 from torchmigrate.semantics.links import Links
 from torchmigrate.semantics.uses import Use, Uses
@@ -31,6 +34,7 @@ from torchmigrate.text.source import Source, SourceError
 if TYPE_CHECKING:
     from torchmigrate.gates.gate import Gate
     from torchmigrate.rewrite.changes import DropImports
+    from torchmigrate.rewrite.rewriter import Rewriter
 
 MAX_ROUNDS = 10
 """Rounds of fixing after which a file that still changes is left untouched: two rules disagree."""
@@ -91,18 +95,24 @@ class Engine:
     def scan(self, path: str, data: bytes, project: Project, links: Links | None = None) -> Scan:
         """Checks one file that passed gate 1. Never raises for what the file holds."""
         try:
-            source, uses = self._opened(path, data, links)
-            findings, asked, named = self._findings(source, uses, project)
-            result = self._suppressed(source, findings)
-            result = _without_changes(self._written(source, result) if self._edits else result)
+            return self._scanned(path, data, project, links)
         except SourceError as error:
             return Scan(FileResult(path, errors=(_file_error(path, error),)))
         except RecursionError:
             return Scan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
+        except Exception as error:
+            return Scan(FileResult(path, errors=(fault(error, path),)))
+
+    def _scanned(self, path: str, data: bytes, project: Project, links: Links | None) -> Scan:
+        source, uses = self._opened(path, data, links)
+        said = self._said(source, uses, project)
+        result = self._suppressed(source, said)
+        result = _without_changes(self._written(source, result) if self._edits else result)
         if uses is None:
-            return Scan(result, Facts(mentions=tuple(named), provisional=asked))
-        mentions = (*named, *self._mentions(path, source, uses, project))
-        facts = Facts(uses.exports, frozenset(uses.unlinked), mentions, asked)
+            return Scan(result, Facts(mentions=tuple(said.mentions), provisional=said.asked))
+        noted, faults = self._mentions(path, source, uses, project)
+        result = replace(result, errors=(*result.errors, *faults))
+        facts = Facts(uses.exports, frozenset(uses.unlinked), (*said.mentions, *noted), said.asked)
         uses.release()
         return Scan(result, facts)
 
@@ -127,9 +137,9 @@ class Engine:
         original, first = source, uses
         applied: list[Finding] = []
         unproved: dict[tuple[str, tuple[str, ...]], FileError] = {}
-        findings, *_ = self._findings(source, uses, project)
+        said = self._said(source, uses, project)
         for _ in range(MAX_ROUNDS):
-            result = self._written(source, self._suppressed(source, findings), allows)
+            result = self._written(source, self._suppressed(source, said), allows)
             chosen = _choose(
                 result.findings,
                 lambda finding: _key(finding) not in unproved and allows(finding) and wants(finding),
@@ -139,7 +149,7 @@ class Engine:
             source, proved = self._proved(source, chosen, unproved)
             applied += proved
             uses = None if uses is None else Uses(source, self.watch, links)
-            findings, *_ = self._findings(source, uses, project)
+            said = self._said(source, uses, project)
         else:
             endless = SourceError(f"it still changes after {MAX_ROUNDS} rounds")
             return self._untouched(original, project, links, endless)
@@ -155,10 +165,20 @@ class Engine:
         self, source: Source, result: FileResult, allows: Callable[[Finding], bool] = lambda finding: True
     ) -> FileResult:
         """The result with the edits of the fixes that ``allows`` agrees to; where there are none, the reason is said."""
-        if not any(finding.fix is not None and allows(finding) for finding in result.findings):
-            return result
-        findings = [_with_edits(f, source) if allows(f) else f for f in result.findings]
-        return replace(result, findings=tuple(findings))
+        writer = _Writer(source)
+        findings: list[Finding] = []
+        faults: dict[str, FileError] = {}
+        for finding in result.findings:
+            if finding.fix is not None and allows(finding):
+                try:
+                    finding = writer.written(finding)
+                except RecursionError:
+                    finding = replace(finding, fix=None, withheld="the code is nested too deeply to rewrite")
+                except Exception as error:
+                    faults.setdefault(finding.code, fault(error, source.path, finding.code, finding.location))
+                    finding = replace(finding, fix=None, withheld=described(error))
+            findings.append(finding)
+        return replace(result, findings=tuple(findings), errors=(*result.errors, *faults.values()))
 
     def _proved(
         self, source: Source, chosen: list[Finding], unproved: dict[tuple[str, tuple[str, ...]], FileError]
@@ -197,15 +217,16 @@ class Engine:
         if not unused:
             return source, result
         made: list[Edit] = []
+        writer = _Writer(source)
         for drop in unused:
             with contextlib.suppress(NoFix):
-                made += _edits_of([drop], source)
+                made += writer.edits([drop])
         try:
             source = self._applied(source, made)
         except (VerifyError, SourceError):
             return source, result
-        findings, *_ = self._findings(source, Uses(source, self.watch, links), project)
-        return source, self._suppressed(source, findings)
+        said = self._said(source, Uses(source, self.watch, links), project)
+        return source, self._suppressed(source, said)
 
     def _applied(self, source: Source, changes: Sequence[Edit]) -> Source:
         """The source with edits applied. Raises VerifyError or SourceError if they change more than they say."""
@@ -236,26 +257,17 @@ class Engine:
         )
         return Fixed(source.raw, (), replace(scan.result, errors=(*scan.result.errors, failure)))
 
-    def _findings(
-        self, source: Source, uses: Uses | None, project: Project
-    ) -> tuple[list[Finding], bool, list[Mention]]:
-        """What the rules say of a file, whether they asked about the project, and what packages the file names."""
-        found: list[Finding] = []
-        named: list[Mention] = []
-        asked = False
+    def _said(self, source: Source, uses: Uses | None, project: Project) -> Said:
+        """What the rules say of a file."""
+        said = Said(source.path)
         if self.references.covers(source.path):
-            found, asked, named = self.references.findings(source, project)
+            said = self.references.said(source, project)
         if uses is not None:
-            said, asked_for_uses = self._said(source, uses, project)
-            found += said
-            asked |= asked_for_uses
-        found.sort(key=lambda finding: (finding.span, finding.code) if finding.span else ((), finding.code))
-        return found, asked, named
+            self._say_of_uses(said, source, uses, project)
+        said.findings.sort(key=lambda finding: (finding.span or (), finding.code))
+        return said
 
-    def _said(self, source: Source, uses: Uses, project: Project) -> tuple[list[Finding], bool]:
-        """What the rules say of the uses of symbols."""
-        found: list[Finding] = []
-        asked = False
+    def _say_of_uses(self, said: Said, source: Source, uses: Uses, project: Project) -> None:
         contexts: dict[str, Context] = {}
         for use in uses.found:
             for rule in self._by_symbol.get(use.symbol, ()):
@@ -264,48 +276,65 @@ class Engine:
                 context = contexts.get(rule.code)
                 if context is None:
                     context = contexts[rule.code] = Context(source, uses, project, self.options, rule)
-                found.extend(_checked(rule, use, context))
-                asked |= context.asked_project
-        return found, asked
+                said.ask(rule.code, partial(_checked, rule, use, context), partial(_place, source, use))
+        said.asked |= any(context.asked_project for context in contexts.values())
 
-    def _mentions(self, path: str, source: Source, uses: Uses, project: Project) -> Iterator[Mention]:
+    def _mentions(
+        self, path: str, source: Source, uses: Uses, project: Project
+    ) -> tuple[list[Mention], list[FileError]]:
         """The symbols that a file uses, and what rules note about these uses."""
+        noted: list[Mention] = []
+        faults: dict[str, FileError] = {}
         for use in uses.found:
-            yield Mention(use.symbol, use.kind, path, use.node.lineno, _constants(use))
+            noted.append(Mention(use.symbol, use.kind, path, use.node.lineno, _constants(use)))
             for note, rule in self._noting.get(use.symbol, {}).items():
-                for name in note(use, Context(source, uses, project, self.options, rule)):
-                    yield Mention(name, use.kind, path, use.node.lineno)
+                try:
+                    names = list(note(use, Context(source, uses, project, self.options, rule)))
+                except (SourceError, RecursionError):
+                    raise
+                except Exception as error:
+                    faults.setdefault(rule.code, fault(error, path, rule.code, _place(source, use)))
+                    continue
+                noted += [Mention(name, use.kind, path, use.node.lineno) for name in names]
+        return noted, list(faults.values())
 
-    def _suppressed(self, source: Source, findings: list[Finding]) -> FileResult:
-        number = 0
+    def _suppressed(self, source: Source, said: Said) -> FileResult:
+        findings, number = said.findings, 0
         if MARK in source.text:
             from torchmigrate.engine import suppress
 
             found = suppress.suppressions(source, getattr(source, "comments_and_statements", None))
             findings, number = found.apply(findings, lambda codes: self._covers(codes, source.path))
-        return FileResult(source.path, tuple(findings), suppressed=number)
+        return FileResult(source.path, tuple(findings), tuple(said.faults.values()), number)
 
 
-def _edits_of(changes: Sequence[Change | Edit], source: Source) -> tuple[Edit, ...]:
-    """The edits that make the changes of one file. Raises NoFix."""
-    made = tuple(change for change in changes if isinstance(change, Edit))
-    if len(made) == len(changes):
-        return made
-    from torchmigrate.rewrite.rewriter import Rewriter  # libcst takes a while to import
+class _Writer:
+    """Makes the edits of fixes in one file."""
 
-    return Rewriter(source).edits(changes)
+    def __init__(self, source: Source) -> None:
+        self._source = source
 
+    @cached_property
+    def _rewriter(self) -> Rewriter:
+        from torchmigrate.rewrite.rewriter import Rewriter  # libcst takes a while to import
 
-def _with_edits(finding: Finding, source: Source) -> Finding:
-    """The finding with the edits of its fix and their places for a reader, or with the reason why there are none."""
-    if finding.fix is None or finding.fix.locations:
-        return finding
-    try:
-        edits = finding.fix.edits or _edits_of(finding.fix.changes, source)
-    except NoFix as none:
-        return replace(finding, fix=None, withheld=none.reason)
-    locations = tuple(source.location(Span(edit.start, edit.end)) for edit in edits)
-    return replace(finding, fix=replace(finding.fix, edits=edits, locations=locations))
+        return Rewriter(self._source)
+
+    def edits(self, changes: Sequence[Change | Edit]) -> tuple[Edit, ...]:
+        """The edits that make the changes of one fix. Raises NoFix."""
+        made = tuple(change for change in changes if isinstance(change, Edit))
+        return made if len(made) == len(changes) else self._rewriter.edits(changes)
+
+    def written(self, finding: Finding) -> Finding:
+        """The finding with the edits of its fix and their places, or with the reason why there are none."""
+        if finding.fix is None or finding.fix.locations:
+            return finding
+        try:
+            edits = finding.fix.edits or self.edits(finding.fix.changes)
+        except NoFix as none:
+            return replace(finding, fix=None, withheld=none.reason)
+        locations = tuple(self._source.location(Span(edit.start, edit.end)) for edit in edits)
+        return replace(finding, fix=replace(finding.fix, edits=edits, locations=locations))
 
 
 def _without_changes(result: FileResult) -> FileResult:
@@ -318,6 +347,10 @@ def _checked(rule: Rule, use: Use, context: Context) -> list[Finding]:
     if rule.check_function is None:
         return [context.finding(use)]
     return list(rule.check_function(use, context))
+
+
+def _place(source: Source, use: Use) -> Location:
+    return source.location(source.span(use.node))
 
 
 def _constants(use: Use) -> tuple[tuple[str, object], ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.engine import registry
 from torchmigrate.gates.screen import Screen
+from torchmigrate.model.faults import fault
 from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.model.versions import Version, render
 from torchmigrate.model.vocabulary import Safety
@@ -256,6 +257,9 @@ class Run:
         except (OSError, SourceError) as error:  # it was readable when it was scanned
             failure = FileError(result.path, f"changed while it was being looked at: {error}")
             return FixResult(result.path, b"", b"", (), FileResult(result.path, errors=(failure,)))
+        except Exception as error:
+            failure = fault(error, result.path)
+            return FixResult(result.path, b"", b"", (), replace(result, errors=(*result.errors, failure)))
         return FixResult(result.path, data, fixed.data, fixed.applied, fixed.result)
 
     @cached_property
