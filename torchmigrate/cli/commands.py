@@ -94,12 +94,17 @@ def common(command: Command) -> Command:
 @cli.command()
 @common
 @click.option("--with-probe", is_flag=True, help="Also say whether this machine can run the target version.")
-def check(with_probe: bool, **given: Any) -> int:
+@click.option("--python", metavar="PATH", help="The interpreter for --with-probe; default: python3 on PATH.")
+def check(with_probe: bool, python: str | None, **given: Any) -> int:
     """Report what an upgrade breaks, deprecates or supersedes in PATHS (default: here)."""
     from torchmigrate.run import runner
 
+    if python and not with_probe:
+        raise click.UsageError("--python goes with --with-probe")
     run = Run(**given)
     settings, minimum = run.report.settings, run.report.minimum
+    if run.format == "diff":
+        raise click.UsageError("--output-format diff is for `torchmigrate fix`")
     with Progress(sys.stderr, wanted=not run.quiet) as progress:
         run.collect(
             runner.check(
@@ -111,7 +116,7 @@ def check(with_probe: bool, **given: Any) -> int:
         from torchmigrate.cli import probe
 
         run.report.settings = probe.showing(settings)
-        run.collect([probe.result(settings)])
+        run.collect([probe.result(settings, python)])
     run.write_report()
     return run.status(failed=run.fails())
 
@@ -128,6 +133,7 @@ def fix(apply: bool, interactive: bool, **given: Any) -> int:
         raise click.UsageError("--interactive reads the answers from standard input, where `-` is read from")
     run = Run(**given)
     settings, minimum = run.report.settings, run.report.minimum
+    run.report.fixing, run.report.written = True, apply
     changed = 0
     with Progress(
         sys.stderr, wanted=not (run.quiet or interactive) and (apply or not sys.stdout.isatty())
@@ -143,13 +149,13 @@ def fix(apply: bool, interactive: bool, **given: Any) -> int:
             run.collect([fixed.result])
             if run.deliver(fixed, apply):
                 changed += 1
-                run.report.fixed += len(fixed.applied)
+                run.report.applied += fixed.applied
     run.cache.close()
-    if apply:
-        run.write_report(to_stderr="-" in given["paths"])
-        return run.status(failed=run.fails())
-    run.write_outcome(changed)
-    return run.status(failed=changed > 0)
+    if run.shows_diff(apply):
+        run.write_outcome(changed, apply)
+    else:
+        run.write_report(to_stderr=apply and "-" in given["paths"])
+    return run.status(failed=run.fails() if apply else changed > 0)
 
 
 @cli.command()
@@ -229,7 +235,8 @@ class Run:
             screen = runner.screen(settings, self.cache)
         except ConfigError as error:
             raise options.Failure(str(error)) from None
-        self._format = "statistics" if statistics else settings.output_format
+        self.format = "statistics" if statistics else settings.output_format
+        self._diff: list[bytes] = []
         colored = not output_file and wants_color(color, sys.stdout)
         self.report = Report(settings, loaded.minimum, registry.rules, color=colored, quiet=quiet)
         found = files.find(
@@ -264,17 +271,32 @@ class Run:
             output.print_bytes(fixed.after if changes else stdin)
         if not changes:
             return False
-        if not apply:
-            output.print_diff(fixed.path, fixed.before, fixed.after, color=self.report.color)
-        elif stdin is None:
-            from torchmigrate.run import write
+        if apply and stdin is None and not self._written(fixed):
+            return False
+        if self.shows_diff(apply) and not (apply and stdin is not None):
+            from torchmigrate.console import diff
 
-            try:
-                write.write_atomic(fixed.path, fixed.after, fixed.before)
-            except (OSError, write.Changed) as error:
-                reason = f"cannot be written: {getattr(error, 'strerror', None) or error}"
-                self.collect([FileResult(fixed.path, errors=(FileError(fixed.path, reason),))])
-                return False
+            made = diff.unified(fixed.path, fixed.before, fixed.after)
+            if self._output_file:
+                self._diff.append(made)
+            else:
+                output.print_diff(made, color=self.report.color, raw=self.format == "diff")
+        return True
+
+    def shows_diff(self, apply: bool) -> bool:
+        """Whether `fix` prints what it changes, and not a report on what it did and left."""
+        return self.format == "diff" or (not apply and self.format in ("full", "concise"))
+
+    def _written(self, fixed: FixResult) -> bool:
+        from torchmigrate.run import write
+
+        try:
+            lost = write.write_atomic(fixed.path, fixed.after, fixed.before)
+        except (OSError, write.Changed) as error:
+            reason = f"cannot be written: {getattr(error, 'strerror', None) or error}"
+            self.collect([FileResult(fixed.path, errors=(FileError(fixed.path, reason),))])
+            return False
+        self._say(f"{fixed.path}: the new file has not {', '.join(lost)}", wanted=bool(lost))
         return True
 
     def fails(self) -> bool:
@@ -298,16 +320,20 @@ class Run:
         self.report.seconds = time.monotonic() - self._begin
         where = self._output_file
         with output.replaced(where) if where else output.Printed(to_stderr=to_stderr) as out:
-            load(self._format).write(self.results, self.report, out)
+            load(self.format).write(self.results, self.report, out)
 
-    def write_outcome(self, changed: int) -> None:
-        """Says, after a diff, which files failed and what would change."""
+    def write_outcome(self, changed: int, apply: bool) -> None:
+        """Writes a diff where it goes to a file, and says which files failed and what changes."""
         from torchmigrate.reporters.concise import error_line
 
+        if self._output_file:
+            with output.replaced(self._output_file) as out:
+                out.buffer.write(b"".join(self._diff))
         for result in self.results:
             for error in result.errors:
                 output.print_text(error_line(error, self.report), to_stderr=True)
-        self._say(f"{count(changed, 'file')} would change, fixing {count(self.report.fixed, 'finding')}")
+        change = "changed" if apply else "would change"
+        self._say(f"{count(changed, 'file')} {change}, fixing {count(self.report.fixed, 'finding')}")
         hidden = count(self.report.hidden_unsafe, "unsafe fix", "unsafe fixes")
         self._say(f"{hidden} hidden, see --unsafe", wanted=self.report.hidden_unsafe > 0)
 
@@ -334,6 +360,7 @@ class Chooser:
     def __init__(self, report: Report) -> None:
         self._report = report
         self._rest: bool | None = None
+        self._sourced: set[str] = set()
 
     def __call__(self, finding: Finding) -> bool:
         """The user's answer, or the one that holds for all the rest."""
@@ -341,7 +368,7 @@ class Chooser:
 
         if self._rest is not None:
             return self._rest
-        output.print_text("\n".join(full.lines(finding, self._report)) + "\n", to_stderr=True)
+        output.print_text("\n".join(full.lines(finding, self._report, self._sourced)) + "\n", to_stderr=True)
         answer = click.prompt(
             "Apply this fix? (yes, no, all, quit)",
             type=click.Choice(["y", "n", "a", "q"]),

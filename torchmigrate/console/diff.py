@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from torchmigrate.console.terminal import escape
+from torchmigrate.console.terminal import shown
 
 
 def unified(path: str, before: bytes, after: bytes) -> bytes:
@@ -23,7 +23,7 @@ def readable(diff: bytes, *, color: bool) -> str:
     import click
 
     colors = {"+": "green", "-": "red", "@": "cyan"}
-    lines = [escape(line) for line in diff.decode("utf-8", "surrogateescape").split("\n")[:-1]]
+    lines = [shown(line) for line in diff.decode("utf-8", "surrogateescape").split("\n")[:-1]]
     if color:
         lines = [
             click.style(line, fg=colors.get(line[:1]), bold=line.startswith(("+++ ", "--- ")) or None)

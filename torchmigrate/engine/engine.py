@@ -125,10 +125,11 @@ class Engine:
         allows: Callable[[Finding], bool],
         wants: Callable[[Finding], bool] = lambda finding: True,
         keeps: Callable[[str], bool] = lambda name: False,
+        moved: Callable[[bytes, list[Edit]], None] = lambda text, edits: None,
     ) -> Fixed:
         """Applies the fixes that ``allows`` and, asked once their edits are known, ``wants`` agree to.
 
-        In rounds, until none is left.
+        In rounds, until none is left; ``moved`` is told of the edits of each, and of the text that they are applied to.
 
         Imports that they leave unused go, but for names that ``keeps`` says other files import from this one.
         A fix that cannot be proved is left out, with an error in ``result``.
@@ -146,7 +147,9 @@ class Engine:
             )
             if not chosen:
                 break
+            before = source
             source, proved = self._proved(source, chosen, unproved)
+            moved(before.text, _edits(proved))
             applied += proved
             uses = None if uses is None else Uses(source, self.watch, links)
             said = self._said(source, uses, project)
@@ -155,7 +158,7 @@ class Engine:
             return self._untouched(original, project, links, endless)
         if applied and first is not None and uses is not None:
             unused = list(unused_after(first, uses, keeps))
-            source, result = self._without(unused, source, project, links, result)
+            source, result = self._without(unused, source, project, links, result, moved)
         result = replace(result, errors=(*result.errors, *unproved.values()))
         if self._edits:
             result = self._written(source, result)
@@ -212,6 +215,7 @@ class Engine:
         project: Project,
         links: Links | None,
         result: FileResult,
+        moved: Callable[[bytes, list[Edit]], None],
     ) -> tuple[Source, FileResult]:
         """Removes unused imports; those stay of which that cannot be proved, or that share their lines."""
         if not unused:
@@ -222,9 +226,11 @@ class Engine:
             with contextlib.suppress(NoFix):
                 made += writer.edits([drop])
         try:
-            source = self._applied(source, made)
+            changed = self._applied(source, made)
         except (VerifyError, SourceError):
             return source, result
+        moved(source.text, edits.ordered(made))
+        source = changed
         said = self._said(source, Uses(source, self.watch, links), project)
         return source, self._suppressed(source, said)
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchmigrate.engine import registry
 from torchmigrate.gates.screen import Screen
 from torchmigrate.model.faults import fault
-from torchmigrate.model.findings import FileError, FileResult, Finding
+from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Span
 from torchmigrate.model.versions import Version, render
 from torchmigrate.model.vocabulary import Safety
 from torchmigrate.project.files import Input, read
 from torchmigrate.project.project import Imported, Project
+from torchmigrate.proof.offsets import Shift, touches
 from torchmigrate.run.cache import Cache, digest
 from torchmigrate.run.fingerprint import fingerprint
 from torchmigrate.run.garbage import Paused
@@ -120,17 +121,29 @@ class Choice:
 
     def __init__(self, choose: Callable[[Finding], bool] | None) -> None:
         self._choose = choose
-        self._declined: set[tuple[str, str, tuple[str, ...]]] = set()
+        self._answers: dict[str, dict[tuple[str, Span | None], bool]] = {}
+        """By path; a place is where the finding lies after all that has been fixed by now."""
 
     def __call__(self, finding: Finding) -> bool:
         """Whether to apply the fix of a finding."""
-        key = (finding.path, finding.code, finding.source_lines)
-        if key in self._declined:
-            return False
-        if self._choose is None or self._choose(finding):
+        if self._choose is None:
             return True
-        self._declined.add(key)
-        return False
+        answers = self._answers.setdefault(finding.path, {})
+        key = (finding.code, finding.span)
+        if key not in answers:
+            answers[key] = self._choose(finding)
+        return answers[key]
+
+    def moved(self, path: str, text: bytes, edits: list[Edit]) -> None:
+        """Takes note that ``edits`` were applied to the ``text`` of a file; an accepted place that they touch is done."""
+        answers = self._answers.get(path)
+        if answers:
+            shift = Shift(text, edits)
+            self._answers[path] = {
+                (code, shift.moved(span)): answer
+                for (code, span), answer in answers.items()
+                if span is not None and not (answer and any(touches(edit, span) for edit in shift.old))
+            }
 
 
 _screens: dict[bytes, Screen] = {}
@@ -253,6 +266,7 @@ class Run:
                 self._applies,
                 choose,
                 lambda name: self._imported.has(path, name),
+                partial(choose.moved, result.path),
             )
         except (OSError, SourceError) as error:  # it was readable when it was scanned
             failure = FileError(result.path, f"changed while it was being looked at: {error}")
