@@ -18,7 +18,7 @@ from torchmigrate.model.vocabulary import Safety, Sort
 from torchmigrate.project.files import Input
 from torchmigrate.rewrite.changes import Replace
 from torchmigrate.run import runner
-from torchmigrate.semantics.uses import Use
+from torchmigrate.semantics.uses import Use, Uses
 
 CALM = Rule(code="ZZ901", symbols=("torch.use",), message="calm", name="calm", family="test")
 WILD = Rule(code="ZZ902", symbols=("torch.use",), message="wild", name="wild", family="test")
@@ -149,7 +149,7 @@ REQUIREMENTS = b"--extra-index-url https://download.pytorch.org/whl/cu126\ntorch
 
 
 def test_a_fault_outside_of_every_rule_costs_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = engines.Uses
+    original = Uses
 
     def uses(source: Any, *arguments: Any) -> Any:
         if source.path == "b.py":

@@ -61,11 +61,11 @@ def test_random_patterns_mean_what_git_says(tmp_path: Path) -> None:
     ignored = set(os.fsdecode(judged).split("\0"))
     compiled = [Patterns(case) for case in cases]
     wrong = []
-    for path in asked:
-        number, _, name = path.partition("/")
-        said = bool(compiled[int(number)].verdict(name, (tmp_path / path).is_dir()))
-        if said != (path in ignored):
-            wrong.append((cases[int(number)], name, said))
+    for entry in asked:
+        folder, _, name = entry.partition("/")
+        said = bool(compiled[int(folder)].verdict(name, (tmp_path / entry).is_dir()))
+        if said != (entry in ignored):
+            wrong.append((cases[int(folder)], name, said))
     assert wrong == []
     assert len(ignored) > 300
 

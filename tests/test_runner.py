@@ -63,7 +63,7 @@ def f():
     x = torch.jit.annotate(int, 1)
     if f:
         x = torch.jit.annotate(int, 1)
-    return torch.jit.annotate(int, torch.jit.annotate(int, 3))
+    return torch.jit.annotate(int, 3), torch.jit.annotate(int, 3)
 """
 
 

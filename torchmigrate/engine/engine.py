@@ -40,6 +40,9 @@ MAX_ROUNDS = 10
 """Rounds of fixing after which a file that still changes is left untouched: two rules disagree."""
 
 
+Moved = Callable[[bytes, list[Edit], Sequence[Finding]], None]
+
+
 @dataclass(slots=True)
 class Scan:
     """What one file gave: its findings, and what it tells about the project."""
@@ -125,11 +128,11 @@ class Engine:
         allows: Callable[[Finding], bool],
         wants: Callable[[Finding], bool] = lambda finding: True,
         keeps: Callable[[str], bool] = lambda name: False,
-        moved: Callable[[bytes, list[Edit]], None] = lambda text, edits: None,
+        moved: Moved = lambda text, edits, applied: None,
     ) -> Fixed:
         """Applies the fixes that ``allows`` and, asked once their edits are known, ``wants`` agree to.
 
-        In rounds, until none is left; ``moved`` is told of the edits of each, and of the text that they are applied to.
+        In rounds, until none is left; ``moved`` is told of each the text, its edits, and the findings that they mend.
 
         Imports that they leave unused go, but for names that ``keeps`` says other files import from this one.
         A fix that cannot be proved is left out, with an error in ``result``.
@@ -149,7 +152,7 @@ class Engine:
                 break
             before = source
             source, proved = self._proved(source, chosen, unproved)
-            moved(before.text, _edits(proved))
+            moved(before.text, _edits(proved), proved)
             applied += proved
             uses = None if uses is None else Uses(source, self.watch, links)
             said = self._said(source, uses, project)
@@ -215,7 +218,7 @@ class Engine:
         project: Project,
         links: Links | None,
         result: FileResult,
-        moved: Callable[[bytes, list[Edit]], None],
+        moved: Moved,
     ) -> tuple[Source, FileResult]:
         """Removes unused imports; those stay of which that cannot be proved, or that share their lines."""
         if not unused:
@@ -229,7 +232,7 @@ class Engine:
             changed = self._applied(source, made)
         except (VerifyError, SourceError):
             return source, result
-        moved(source.text, edits.ordered(made))
+        moved(source.text, edits.ordered(made), [])
         source = changed
         said = self._said(source, Uses(source, self.watch, links), project)
         return source, self._suppressed(source, said)

@@ -17,7 +17,7 @@ from torchmigrate.model.versions import Version, render
 from torchmigrate.model.vocabulary import Safety
 from torchmigrate.project.files import Input, read
 from torchmigrate.project.project import Imported, Project
-from torchmigrate.proof.offsets import Shift, touches
+from torchmigrate.proof.offsets import Shift
 from torchmigrate.run.cache import Cache, digest
 from torchmigrate.run.fingerprint import fingerprint
 from torchmigrate.run.garbage import Paused
@@ -134,15 +134,16 @@ class Choice:
             answers[key] = self._choose(finding)
         return answers[key]
 
-    def moved(self, path: str, text: bytes, edits: list[Edit]) -> None:
-        """Takes note that ``edits`` were applied to the ``text`` of a file; an accepted place that they touch is done."""
+    def moved(self, path: str, text: bytes, edits: list[Edit], applied: Sequence[Finding]) -> None:
+        """Takes note that ``edits`` were made in the ``text`` of a file, for the findings ``applied``."""
         answers = self._answers.get(path)
         if answers:
             shift = Shift(text, edits)
+            done = {(finding.code, finding.span) for finding in applied}
             self._answers[path] = {
                 (code, shift.moved(span)): answer
                 for (code, span), answer in answers.items()
-                if span is not None and not (answer and any(touches(edit, span) for edit in shift.old))
+                if span is not None and (code, span) not in done
             }
 
 
