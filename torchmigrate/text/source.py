@@ -108,6 +108,11 @@ class Source:
             starts.pop()
         return starts
 
+    @cached_property
+    def longest_line(self) -> int:
+        """The length in characters of the longest line that is not long because of an address."""
+        return max((len(line) for line in self.text.decode().splitlines() if "://" not in line), default=0)
+
     def offset(self, line: int, col: int) -> int:
         """The offset of `ast`'s ``lineno`` (1-based) and ``col_offset`` (0-based, in UTF-8 bytes)."""
         return self.line_starts[line - 1] + col
