@@ -32,7 +32,6 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from torchmigrate.semantics.scopes import Scope
     from torchmigrate.semantics.uses import Uses
 
     from .syntax import Syntax
@@ -56,7 +55,6 @@ class Machine:
         self.rank = rank
         self.trace: Trace = []
         self._partner: str | None = None
-        self._scopes: dict[ast.AST, Scope] = {scope.node: scope for scope in uses.scopes.all}
         self._scope = uses.scopes.module
         self._names: dict[str, Any] = {}
         self._globals: dict[str, Any] = {}
