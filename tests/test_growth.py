@@ -43,6 +43,12 @@ PROGRAMS = {
     "captures": many("c# = torch.cuda.is_current_stream_capturing()\n"),
     "messages": after("def f(t):\n", "    dist.send(t, #)\n    dist.recv(t, #)\n"),
     "groups": many("def f#(t, rank):\n    if rank == 0:\n        g = dist.new_group([0, #])\n"),
+    "callers": lambda number: (
+        many("def f#(t):\n    dist.isend(t, #)\n    dist.irecv(t, #)\n")(number)
+        + "def main(t):\n    dist.init_process_group('nccl')\n"
+        + "".join(f"    f{i}(t)\n" for i in range(number))
+    ),
+    "chains of calls": many("def f#(t):\n    dist.isend(t, #)\n    g#(t)\ndef g#(t):\n    f#(t)\n"),
     "comments": many(
         "# torchmigrate: ignore TS154\nx# = torch.jit.annotate(int, #)\n".replace("# t", "\0 t")
     ),
