@@ -36,7 +36,7 @@ class _Anchored(difflib.SequenceMatcher[bytes]):
     """
 
     def __init__(self, old: list[bytes], new: list[bytes]) -> None:
-        super().__init__(None)
+        super().__init__(a=[], b=[])
         self.a, self.b = old, new
 
     def get_matching_blocks(self) -> list[difflib.Match]:
