@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import jsonschema
 import pytest
 
 import torchmigrate
@@ -38,6 +39,8 @@ SCRIPT.name, SCRIPT.family = "old-names", "torchscript"
 MARKER = Rule("SC201", doc="Marks mean nothing.", default=False)
 MARKER.name, MARKER.family = "marks", "stream-capture"
 RULES = {"TS101": SCRIPT, "SC201": MARKER}
+
+SCHEMA = Path(torchmigrate.__file__).parent / "reporters" / "report.schema.json"
 
 WORDS = {
     b"old": ("TS101", Severity.WARNING, Safety.SAFE),
@@ -129,12 +132,13 @@ def fake_fix(
         yield FixResult(file.path, before, after, tuple(applied), FileResult(file.path, rest, result.errors))
 
 
-def fake_write(path: str, data: bytes, expected: bytes) -> None:
+def fake_write(path: str, data: bytes, expected: bytes) -> list[str]:
     if Path(path).read_bytes() != expected:
         raise Changed("changed meanwhile")
     if Path(path).name == "full_disk.py":
         raise OSError(28, "No space left on device")
     Path(path).write_bytes(data)
+    return ["its owner", "its attribute user.x"] if Path(path).name == "foreign.py" else []
 
 
 class Outcome(NamedTuple):
@@ -188,7 +192,7 @@ class TestCheck:
         put("a.py", "x = 1\n")
         status, out, err = run("check")
         assert status == 0
-        assert re.fullmatch(r"1 file in \d\.\d\d s; no findings\.\n", out)
+        assert re.fullmatch(r"1 file in \d\.\d\d s; no findings\.\nRules cover TorchScript, .*\n", out)
         assert err == "torchmigrate: torch 2.0 (no metadata of the project names torch) to 2.15\n"
 
     def test_findings(self, run: Run) -> None:
@@ -253,6 +257,12 @@ class TestCheck:
         assert run("check", "--per-file-ignores", "*.py:TS101,SC").status == 0
         assert "a.py:1:5: SC201 info" in run("check", "--select", "SC201").out
         assert "a.py:1:5: SC201 info" in run("check", "--show", "info").out
+        put("b.py", "old\nrisky\n")
+        for flags in ([], ["-q"]):
+            shown = run("check", "--show", "info", "--output-format", "concise", *flags).out.splitlines()
+            order = [line.split()[2] for line in shown if ".py:" in line]
+            assert order == sorted(order, key=["error:", "warning:", "info:"].index)
+            assert set(order) == {"error:", "warning:", "info:"}
         assert "SC201 info: Marks mean nothing: 1 in 1 file" in run("check").out
 
     def test_statistics(self, run: Run) -> None:
@@ -375,7 +385,7 @@ class TestFix:
     def test_the_diff_applies_byte_for_byte(self, run: Run) -> None:
         before = b"\xef\xbb\xbfx = 'caf\xe9'\r\nold\x0c\rmiddle\n\x1b[2J old\nlast old"
         put("a b.py", before)
-        put("patch", os.fsencode(run("fix").out))
+        put("patch", os.fsencode(run("fix", "--output-format", "diff").out))
         subprocess.run(["git", "apply", "-p0", "--whitespace=nowarn", "patch"], check=True)
         assert Path("a b.py").read_bytes() == before.replace(b"old", b"new")
 
@@ -386,8 +396,58 @@ class TestFix:
         assert status == 1
         assert Path("a.py").read_text() == "new new\n"
         assert Path("b.py").read_text() == "risky\n"
-        assert out.startswith("b.py:1:1: TS101 error: risky is old [fix: unsafe]\n2 files in ")
-        assert out.endswith("1 error; 2 fixed; 1 unsafe fix hidden, see --unsafe.\n")
+        assert out.splitlines()[:3] == [
+            "b.py:1:1: TS101 error: risky is old [fix: unsafe]",
+            "fixed TS101 in a.py: 2",
+            "left TS101: 1, its fix is not safe in every case, see --unsafe",
+        ]
+        assert "1 error; 2 fixed; 1 unsafe fix hidden, see --unsafe.\n" in out
+
+    def test_json_lists_what_is_fixed_and_what_is_left(self, run: Run) -> None:
+        put("a.py", "old\nrisky\n")
+        for written, flags in ((False, []), (True, ["--apply"])):
+            status, out, _ = run("fix", *flags, "--output-format", "json")
+            document = json.loads(out)
+            jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+            assert status == 1
+            assert document["written"] is written
+            assert [(one["code"], one["path"], one["line"]) for one in document["applied"]] == [
+                ("TS101", "a.py", 1)
+            ]
+            assert [finding["line"] for finding in document["findings"]] == [2]
+            (left,) = document["withheld"]
+            assert (left["code"], left["findings"]) == ("TS101", 1)
+        assert "written" not in json.loads(run("check", "--output-format", "json").out)
+
+    def test_a_diff_goes_to_a_file_as_it_is(self, run: Run) -> None:
+        put("a.py", b"\x1b[2J ##[x]\nold\n ::stop::\r\n")
+        for form in ("full", "concise", "diff"):
+            status, out, _ = run("fix", "-o", "patch", "--output-format", form)
+            assert (status, out) == (1, "")
+            assert b" \x1b[2J ##[x]\n-old\n+new\n  ::stop::\r\n" in Path("patch").read_bytes()
+        raw = run("fix", "--output-format", "diff").out
+        assert " \x1b[2J ##[x]\n-old\n+new\n  ::stop::\r\n" in raw
+        shown = run("fix").out
+        assert "-old\n+new\n" in shown
+        assert_no_command(shown)
+
+    def test_a_diff_says_what_is_written(self, run: Run) -> None:
+        put("a.py", "old\n")
+        status, out, err = run("fix", "--apply", "--output-format", "diff")
+        assert (status, Path("a.py").read_text()) == (0, "new\n")
+        assert "-old\n+new\n" in out
+        assert "1 file changed, fixing 1 finding" in err
+
+    def test_diffs_are_for_fixing(self, run: Run) -> None:
+        status, _, err = run("check", "--output-format", "diff")
+        assert status == 2
+        assert "is for `torchmigrate fix`" in err
+
+    def test_what_a_new_file_has_not_is_said(self, run: Run) -> None:
+        put("foreign.py", "old\n")
+        status, _, err = run("fix", "--apply")
+        assert status == 0
+        assert "torchmigrate: foreign.py: the new file has not its owner, its attribute user.x\n" in err
 
     def test_unsafe_fixes(self, run: Run) -> None:
         put("b.py", "risky\n")
@@ -461,6 +521,14 @@ class TestFix:
         assert "\\x1b[2J" in out
         assert "\x1b[2J" not in out
         assert "\x1b[32m+new\\r\x1b[0m\n" in out
+
+
+def assert_no_command(text: str) -> None:
+    """No line controls a terminal or GitHub's runner."""
+    for line in text.split("\n"):
+        assert "##[" not in line
+        assert not line.lstrip().startswith("::")
+        assert line.replace("\t", "").isprintable()
 
 
 class TestRules:

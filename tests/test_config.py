@@ -80,7 +80,7 @@ class TestSelection:
         assert Settings().shows("TS101", "warning")
         assert not Settings().shows("TS101", "info")
         assert settings(show=("info",)).shows("TS101", "info")
-        assert not settings(show=("info",)).shows("TS101", "error")
+        assert settings(show=("info",)).shows("TS101", "error")
         assert settings(show=("ts101",)).shows("TS101", "info")
         assert settings(select=("TS101",)).shows("TS101", "info")
         assert not settings(select=("TS",)).shows("TS101", "info")

@@ -238,7 +238,7 @@ class TestGitignore:
         os.makedirs(".gitignore")
         assert walk(".") == ["a.py"]
         make("p/a.py")
-        Path("p/.gitignore").write_bytes(b"\xff\xfe\x00[\n*.\xff\n!\n")
+        Path("p/.gitignore").write_bytes(b"\xff\xfe\x00\n*.\xff\n!\n")
         assert walk("p") == ["p/a.py"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from torchmigrate import reporters
 from torchmigrate.console.terminal import escape
 from torchmigrate.documents.minimum import Minimum
+from torchmigrate.engine import registry
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity
@@ -96,6 +98,7 @@ class TestFull:
     def test_a_finding_an_error_and_a_fold(self) -> None:
         assert written("full") == (
             """\
+pkg/b.py:3:4: error: is not Python: invalid syntax
 pkg/a.py:2:5: TS101 warning: `torch.jit.script` is deprecated since torch 2.13
   |
 2 | f = torch.jit.script(g)
@@ -104,9 +107,10 @@ pkg/a.py:2:5: TS101 warning: `torch.jit.script` is deprecated since torch 2.13
   = fix (unsafe, applied with --unsafe): Replace with `torch.compile`
   = source: https://example.org/ script
 
-pkg/b.py:3:4: error: is not Python: invalid syntax
 TS110 info: Markers do nothing in eager: 1 in 1 file (--show TS110 lists them)
 7 files in 1.23 s; 1 warning, 1 info; 1 unsafe fix hidden, see --unsafe; 1 file error.
+Rules cover TorchScript, stream capture, process groups, torchcomms, and wheels and images in project files; removed \
+and deprecated API in general is not looked at yet.
 """
         )
 
@@ -198,9 +202,9 @@ class TestConcise:
         safe = replace(FINDING, fix=replace(FIX, safety=Safety.SAFE))
         assert written("concise", FileResult("pkg/a.py", (safe, FINDING)), RESULTS[1], quiet=True) == (
             """\
+pkg/b.py:3:4: error: is not Python: invalid syntax
 pkg/a.py:2:5: TS101 warning: `torch.jit.script` is deprecated since torch 2.13 [fix: safe]
 pkg/a.py:2:5: TS101 warning: `torch.jit.script` is deprecated since torch 2.13 [fix: unsafe]
-pkg/b.py:3:4: error: is not Python: invalid syntax
 """
         )
 
@@ -212,7 +216,58 @@ pkg/b.py:3:4: error: is not Python: invalid syntax
         )
 
     def test_nothing_found(self) -> None:
-        assert written("concise", FileResult("a.py")) == "7 files in 1.23 s; no findings.\n"
+        first, second = written("concise", FileResult("a.py")).splitlines()
+        assert first == "7 files in 1.23 s; no findings."
+        assert "in general is not looked at yet" in second
+
+    def test_what_is_not_looked_at_has_no_rules(self) -> None:
+        assert not [code for code in registry.rules() if code.startswith("RM")]
+
+    def test_errors_come_first_then_warnings_and_each_by_file(self) -> None:
+        error = replace(FINDING, severity=Severity.ERROR)
+        files = [
+            FileResult(f"{name}.py", tuple(replace(f, path=f"{name}.py") for f in (INFO, FINDING, error)))
+            for name in "ab"
+        ]
+        lines = written("concise", *files, quiet=True, show=("info",)).splitlines()
+        order = [(line.split()[2], line[0]) for line in lines]
+        assert order == [(f"{severity}:", name) for severity in ("error", "warning", "info") for name in "ab"]
+
+    def test_the_source_of_a_rule_is_said_once(self) -> None:
+        text = written("full", FileResult("a.py", (FINDING, FINDING)), FileResult("b.py", (FINDING,)))
+        assert text.count("= fix") == 3
+        assert text.count("= source") == 1
+
+
+EVIL = [
+    "##[stop-commands]x",
+    "::error::x",
+    " \u3000::set-env name=A::b",
+    "\x1b]0;x\x07",
+    "\r::stop::",
+    "\n  ::stop::",
+    "a\u2028::x",
+    "\x85##[x",
+    "####[[x",
+]
+
+
+@pytest.mark.parametrize("evil", EVIL)
+@pytest.mark.parametrize("name", ["full", "concise", "json", "github", "sarif", "statistics"])
+def test_nothing_in_any_format_is_a_command_to_a_terminal_or_to_a_runner(name: str, evil: str) -> None:
+    fix = replace(FIX, title=evil)
+    finding = replace(FINDING, path=evil, message=evil, hint=evil, source_lines=(evil, evil), fix=fix)
+    withheld = replace(INFO, path=evil, message=evil, withheld=evil)
+    results = [FileResult(evil, (finding, withheld), (FileError(evil, evil, 1, 1),))]
+    made = report(results, show=("info",))
+    made.fixing, made.applied = True, [finding]
+    out = io.StringIO()
+    load(name).write(results, made, out)
+    for line in out.getvalue().split("\n"):
+        assert "##[" not in line
+        assert not re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", line)
+        command = line.lstrip().startswith("::")
+        assert not command or (name == "github" and re.match(r"::(error|warning|notice) file=", line))
 
 
 def test_statistics_count_by_rule() -> None:

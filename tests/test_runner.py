@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
-from tests.support import fixed, settings_of
+import pytest
+
+from tests.support import check_text, fixed, settings_of
+from torchmigrate.model.findings import Finding
+from torchmigrate.project.files import Input
+from torchmigrate.run import runner
+from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.tree import Tree
 
 MODEL = b"""import torch
 
@@ -45,3 +53,40 @@ def test_what_waits_says_what_for(tmp_path: Path) -> None:
     results = fixed(files, settings, minimum)
     (finding,) = results[str(tmp_path / "a_layer.py")].result.findings
     assert finding.withheld == f"waits for `torch.jit.script` at {tmp_path / 'b_model.py'}:4"
+
+
+REPEATED = """\
+import random
+import torch
+
+x = torch.jit.annotate(int, 1)
+y = torch.jit.annotate(int, 2)
+def f():
+    x = torch.jit.annotate(int, 1)
+    if f:
+        x = torch.jit.annotate(int, 1)
+    return torch.jit.annotate(int, 3), torch.jit.annotate(int, 3)
+"""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_place_is_asked_about_once_however_many_look_alike(seed: int) -> None:
+    settings, minimum = settings_of(["--unsafe", "--show", "info"])
+    places = [f.span for f in check_text(REPEATED, "--unsafe") if f.fix]
+    answers = random.Random(seed)
+    asked: list[str] = []
+    accepted = 0
+
+    def choose(finding: Finding) -> bool:
+        nonlocal accepted
+        asked.append(f"{finding.code} {finding.source_lines}")
+        answer = answers.random() < 0.5
+        accepted += answer
+        return answer
+
+    (fixed,) = runner.fix(
+        Tree([Input("a.py", REPEATED.encode())], everywhere(settings, minimum)), choose=choose
+    )
+    assert len(asked) == len(places)
+    assert len(fixed.applied) == accepted
+    assert sum(line.endswith("x = torch.jit.annotate(int, 1)',)") for line in asked) == 3

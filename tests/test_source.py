@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import encodings
+import encodings.aliases
+import pkgutil
 import sys
 import tokenize
 import warnings
@@ -267,3 +271,30 @@ def test_a_large_file_is_read_without_work_in_python() -> None:
     finally:
         sys.setprofile(None)
     assert calls < 100
+
+
+BODIES = (
+    b"x = '\xff\xe9\x80'\n",
+    b"x = '\\x41 \\q \\N{nothing}'\n",
+    "x = '\u00e9\u4e2d'\n".encode(),
+    bytes(range(128, 256)),
+    b"x = 1 # +AGE-\n-\xff",
+    b"xn--\xff.a..b\n" + b"a" * 100,
+    b"\x1b$B\xff",
+    b"~{\xff~}\0",
+)
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    sorted(
+        {name for _, name, _ in pkgutil.iter_modules(encodings.__path__)} | set(encodings.aliases.aliases)
+    ),
+)
+def test_no_encoding_that_python_knows_raises_anything_else_or_warns(encoding: str) -> None:
+    for body in BODIES:
+        with warnings.catch_warnings(), contextlib.suppress(SourceError):
+            warnings.simplefilter("error")
+            source = Source.read("a.py", b"# coding: " + encoding.encode() + b"\n" + body)
+            source.replaced([Edit(0, 0, "# \u20ac\n")])
+            assert source.tree

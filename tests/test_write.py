@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from torchmigrate.run.attributes import ACL
 from torchmigrate.run.write import Changed, write_atomic
 
 
@@ -116,3 +118,68 @@ def test_a_long_name_leaves_room_for_the_temporary_one(tmp_path: Path) -> None:
     path.write_bytes(b"old")
     write_atomic(path, b"new", b"old")
     assert path.read_bytes() == b"new"
+
+
+def an_acl(path: Path, user: int, mask: int) -> bytes:
+    """An access control list that lets one more user read, as Linux stores it; skips where there is none."""
+    entries = [(1, 6, -1), (2, 4, user), (4, 0, -1), (0x10, mask, -1), (0x20, 0, -1)]
+    data = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    try:
+        os.setxattr(path, ACL, data)
+    except (OSError, AttributeError):
+        pytest.skip("this file system has no access control lists")
+    return os.getxattr(path, ACL)
+
+
+def attributes(path: Path) -> dict[str, bytes]:
+    return {name: os.getxattr(path, name) for name in os.listxattr(path)}
+
+
+def test_the_access_control_list_and_the_attributes_stay(file: Path) -> None:
+    an_acl(file, 12345, 4)
+    os.setxattr(file, "user.note", b"mine\0")
+    before, mode = attributes(file), file.stat().st_mode
+    assert write_atomic(file, b"new", b"old") == []
+    assert attributes(file) == before
+    assert file.stat().st_mode == mode
+
+
+def test_the_list_of_the_folder_opens_nothing(file: Path) -> None:
+    file.chmod(0o640)
+    data = an_acl(file, 12345, 7)
+    os.removexattr(file, ACL)
+    file.chmod(0o640)
+    os.setxattr(file.parent, "system.posix_acl_default", data)
+    assert write_atomic(file, b"new", b"old") == []
+    assert ACL not in attributes(file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o664, 0o4775, 0o600, 0o2755])
+@pytest.mark.parametrize("refused", ["chown", "setxattr", "removexattr"])
+@pytest.mark.parametrize("listed", [False, True])
+def test_what_the_system_refuses_is_said_and_opens_nothing(
+    file: Path, monkeypatch: pytest.MonkeyPatch, mode: int, refused: str, listed: bool
+) -> None:
+    if os.geteuid() == 0:
+        os.chown(file, 12345, 54321)
+    file.chmod(mode)
+    if listed:
+        an_acl(file, 1, 4)
+    os.setxattr(file, "user.note", b"mine")
+    allowed = stat.S_IMODE(file.stat().st_mode)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "no")
+
+    monkeypatch.setattr(os, refused, refuse)
+    lost = write_atomic(file, b"new", b"old")
+    now = stat.S_IMODE(file.stat().st_mode)
+    assert now & ~allowed == 0
+    if refused == "setxattr":
+        assert "its attribute user.note" in lost
+        assert ("its access control list" in lost, listed and now & 0o070 != 0) == (listed, False)
+    if refused == "chown" and os.geteuid() == 0:
+        assert {"its owner", "its group"} <= set(lost)
+        assert now & 0o6000 == 0
+        assert now & 0o070 <= (mode & 0o007) << 3

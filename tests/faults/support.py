@@ -24,7 +24,7 @@ if sys.platform == "win32":
     pytest.skip("these faults are those of a POSIX system", allow_module_level=True)
 
 OLD = b"import torch\n\nx = torch.jit.annotate(int, 1)\n"
-NEW = b"\nx: int = 1\n"
+NEW = b"x: int = 1\n"
 FIX = ("fix", "--apply", "--unsafe", "--no-cache", "--isolated", "--min-version", "2.0")
 LIMIT = 60
 """Seconds after which a run that hangs is ended by a signal."""

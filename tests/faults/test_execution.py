@@ -27,7 +27,7 @@ SHADOWING = (
     "logging",
     "multiprocessing",
     "packaging",
-    "pathspec",
+    "pathlib",
     "pickle",
     "queue",
     "random",
@@ -84,14 +84,20 @@ def project(tmp_path: Path) -> Path:
     files["evil-1.0.dist-info/entry_points.txt"] = b"[torchmigrate.rules]\nevil = evil_rules\n"
     files["evil-1.0.dist-info/METADATA"] = b"Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n"
     files["evil.pth"] = b"import evil\n"
-    return plant(tmp_path / "project", files)
+    files[".venv/bin/python"] = b"#!/bin/sh\necho .venv >> $MARK\n"
+    folder = plant(tmp_path / "project", files)
+    (folder / ".venv" / "bin" / "python").chmod(0o755)
+    for name in ("python", "python3"):
+        (folder / name).symlink_to(".venv/bin/python")
+    return folder
 
 
 def executed(command: list[str], folder: Path, **environ: str) -> tuple[str, str]:
     """What of the project was executed by a command, and what the command said."""
     mark = folder.parent / "mark"
     mark.write_text("")
-    environment = {**os.environ, "MARK": str(mark), **environ}
+    environment = {**os.environ, "MARK": str(mark), "PATH": f".::{os.environ['PATH']}", **environ}
+    environment.pop("VIRTUAL_ENV", None)
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
     assert done.returncode in (0, 1), done.stderr
     return mark.read_text(), done.stdout

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import struct
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -103,3 +104,34 @@ def test_an_interrupt_while_processes_work(tmp_path: Path) -> None:
     assert (done.status, done.out) == (130, b"")
     assert b"Traceback" not in done.err
     assert contents(tmp_path) == FILES
+
+
+def test_ctrl_c_during_the_first_imports_says_nothing(tmp_path: Path) -> None:
+    listing = started("print(*sys.modules, file=sys.stderr)", tmp_path)
+    names = [name for name in listing[1].split() if ".rules." not in name]  # those go past the hook
+    ours = names[names.index("torchmigrate") :]
+    assert {"click", "torchmigrate.cli.commands", "torchmigrate.engine.engine"} <= set(ours)
+    for name in [*random.Random(20).sample(ours[2:], 6), "torchmigrate.cli.commands"]:
+        assert started(INTERRUPTING.format(name=name), tmp_path) == (130, ""), name
+
+
+def started(after: str, folder: Path) -> tuple[int, str]:
+    """How the program ends that is started as its command does, with an audit hook or something to do at the end."""
+    program = "import sys\nimport atexit\n"
+    program += after if after.startswith("def") else f"atexit.register(lambda: {after})\n"
+    program += "from torchmigrate.__main__ import main\nsys.argv = ['torchmigrate', 'check', '-', '--no-cache']\nmain()\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        input=b"import torch\ntorch.jit.script(f)\n",
+        capture_output=True,
+    )
+    return done.returncode, done.stderr.decode().strip("\n")  # click ends the line of ^C
+
+
+INTERRUPTING = """\
+def watch(event, arguments):
+    if event == "import" and arguments[0] == "{name}":
+        raise KeyboardInterrupt
+sys.addaudithook(watch)
+"""

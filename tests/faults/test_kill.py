@@ -116,7 +116,7 @@ class Stage:
         os.close(self._orders)
         original = write.write_atomic
 
-        def staged(*arguments: Any) -> None:
+        def staged(*arguments: Any) -> Any:
             write.write_atomic = original
             while order := os.read(orders, 8):
                 if (child := os.fork()) == 0:

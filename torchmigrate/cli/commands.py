@@ -8,7 +8,6 @@ Imports are kept inside the functions that need them: most runs are hooks over a
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +26,7 @@ from torchmigrate.run.wire import Results
 from torchmigrate.settings.config import ConfigError
 
 if TYPE_CHECKING:
+    from torchmigrate.run.profiles import Profile
     from torchmigrate.run.runner import FixResult
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -94,12 +94,17 @@ def common(command: Command) -> Command:
 @cli.command()
 @common
 @click.option("--with-probe", is_flag=True, help="Also say whether this machine can run the target version.")
+@click.option("--python", metavar="PATH", help="The interpreter for --with-probe; default: python3 on PATH.")
 @click.option("--show-settings", metavar="FILE", help="Print what holds for FILE, and check nothing.")
 @click.option("--show-files", is_flag=True, help="List the files to check, and check nothing.")
-def check(with_probe: bool, show_settings: str | None, show_files: bool, **given: Any) -> int:
+def check(
+    with_probe: bool, python: str | None, show_settings: str | None, show_files: bool, **given: Any
+) -> int:
     """Report what an upgrade breaks, deprecates or supersedes in PATHS (default: here)."""
     from torchmigrate.run import runner
 
+    if python and not with_probe:
+        raise click.UsageError("--python goes with --with-probe")
     if show_settings is not None:
         return show(show_settings, given)
     if show_files:
@@ -108,6 +113,8 @@ def check(with_probe: bool, show_settings: str | None, show_files: bool, **given
         run.print_errors()
         return run.status(failed=False)
     run = Run(**given)
+    if run.format == "diff":
+        raise click.UsageError("--output-format diff is for `torchmigrate fix`")
     with Progress(sys.stderr, wanted=not run.quiet) as progress:
         for tree in run.trees:
             run.collect(runner.check(tree, cache=run.cache, progress=progress))
@@ -117,7 +124,7 @@ def check(with_probe: bool, show_settings: str | None, show_files: bool, **given
 
         settings = run.report.settings
         run.report.settings = probe.showing(settings)
-        run.collect([probe.result(settings)])
+        run.collect([probe.result(settings, python)])
     run.write_report()
     return run.status(failed=run.fails())
 
@@ -133,6 +140,7 @@ def fix(apply: bool, interactive: bool, **given: Any) -> int:
     if interactive and "-" in given["paths"]:
         raise click.UsageError("--interactive reads the answers from standard input, where `-` is read from")
     run = Run(**given)
+    run.report.fixing, run.report.written = True, apply
     changed = 0
     choose = Chooser(run.report) if interactive else None
     with Progress(
@@ -143,13 +151,13 @@ def fix(apply: bool, interactive: bool, **given: Any) -> int:
                 run.collect([fixed.result])
                 if run.deliver(fixed, apply):
                     changed += 1
-                    run.report.fixed += len(fixed.applied)
+                    run.report.applied += fixed.applied
     run.cache.close()
-    if apply:
-        run.write_report(to_stderr="-" in given["paths"])
-        return run.status(failed=run.fails())
-    run.write_outcome(changed)
-    return run.status(failed=changed > 0)
+    if run.shows_diff(apply):
+        run.write_outcome(changed, apply)
+    else:
+        run.write_report(to_stderr=apply and "-" in given["paths"])
+    return run.status(failed=run.fails() if apply else changed > 0)
 
 
 @cli.command()
@@ -240,13 +248,15 @@ class Run:
         except ConfigError as error:
             raise options.Failure(str(error)) from None
         settings = asked.base.settings
-        self._format = "statistics" if statistics else settings.output_format
+        self.format = "statistics" if statistics else settings.output_format
+        self._diff: list[bytes] = []
         colored = not output_file and wants_color(color, sys.stdout)
         lowest = min((profile.minimum for profile in asked.profiles), key=lambda minimum: minimum.version)
         self.report = Report(settings, lowest, registry.rules, asked.settings_of, color=colored, quiet=quiet)
         self.trees, self.inputs = asked.trees(screen), asked.inputs(screen)
         self.report.files = len(self.inputs)
         self.collect(FileResult(error.path, errors=(error,)) for error in asked.errors(screen))
+        self.collect(_doubts(asked.profiles))
         stated = all(profile.settings.min_version is not None for profile in asked.profiles)
         self._say(options.describe(asked.profiles), wanted=not stated)
         for source in sorted({profile.config_file or "the defaults" for profile in asked.profiles}):
@@ -270,17 +280,32 @@ class Run:
             output.print_bytes(fixed.after if changes else stdin)
         if not changes:
             return False
-        if not apply:
-            output.print_diff(fixed.path, fixed.before, fixed.after, color=self.report.color)
-        elif stdin is None:
-            from torchmigrate.run import write
+        if apply and stdin is None and not self._written(fixed):
+            return False
+        if self.shows_diff(apply) and not (apply and stdin is not None):
+            from torchmigrate.console import diff
 
-            try:
-                write.write_atomic(fixed.path, fixed.after, fixed.before)
-            except (OSError, write.Changed) as error:
-                reason = f"cannot be written: {getattr(error, 'strerror', None) or error}"
-                self.collect([FileResult(fixed.path, errors=(FileError(fixed.path, reason),))])
-                return False
+            made = diff.unified(fixed.path, fixed.before, fixed.after)
+            if self._output_file:
+                self._diff.append(made)
+            else:
+                output.print_diff(made, color=self.report.color, raw=self.format == "diff")
+        return True
+
+    def shows_diff(self, apply: bool) -> bool:
+        """Whether `fix` prints what it changes, and not a report on what it did and left."""
+        return self.format == "diff" or (not apply and self.format in ("full", "concise"))
+
+    def _written(self, fixed: FixResult) -> bool:
+        from torchmigrate.run import write
+
+        try:
+            lost = write.write_atomic(fixed.path, fixed.after, fixed.before)
+        except (OSError, write.Changed) as error:
+            reason = f"cannot be written: {getattr(error, 'strerror', None) or error}"
+            self.collect([FileResult(fixed.path, errors=(FileError(fixed.path, reason),))])
+            return False
+        self._say(f"{fixed.path}: the new file has not {', '.join(lost)}", wanted=bool(lost))
         return True
 
     def fails(self) -> bool:
@@ -301,7 +326,18 @@ class Run:
         self.report.seconds = time.monotonic() - self._begin
         where = self._output_file
         with output.replaced(where) if where else output.Printed(to_stderr=to_stderr) as out:
-            load(self._format).write(self.results, self.report, out)
+            load(self.format).write(self.results, self.report, out)
+
+    def write_outcome(self, changed: int, apply: bool) -> None:
+        """Writes a diff where it goes to a file, and says which files failed and what changes."""
+        if self._output_file:
+            with output.replaced(self._output_file) as out:
+                out.buffer.write(b"".join(self._diff))
+        self.print_errors()
+        change = "changed" if apply else "would change"
+        self._say(f"{count(changed, 'file')} {change}, fixing {count(self.report.fixed, 'finding')}")
+        hidden = count(self.report.hidden_unsafe, "unsafe fix", "unsafe fixes")
+        self._say(f"{hidden} hidden, see --unsafe", wanted=self.report.hidden_unsafe > 0)
 
     def print_errors(self) -> None:
         """Says which files failed."""
@@ -310,13 +346,6 @@ class Run:
         for result in self.results:
             for error in result.errors:
                 output.print_text(error_line(error, self.report), to_stderr=True)
-
-    def write_outcome(self, changed: int) -> None:
-        """Says, after a diff, which files failed and what would change."""
-        self.print_errors()
-        self._say(f"{count(changed, 'file')} would change, fixing {count(self.report.fixed, 'finding')}")
-        hidden = count(self.report.hidden_unsafe, "unsafe fix", "unsafe fixes")
-        self._say(f"{hidden} hidden, see --unsafe", wanted=self.report.hidden_unsafe > 0)
 
     def _say_links(self, links: Sequence[str], *, verbose: bool) -> None:
         if links:
@@ -329,12 +358,28 @@ class Run:
             output.print_text(f"torchmigrate: {escape(text)}\n", to_stderr=True)
 
 
+def _doubts(profiles: Iterable[Profile]) -> Iterable[FileResult]:
+    """What is wrong with patterns in the settings; the others hold."""
+    from torchmigrate.project.patterns import malformed
+
+    said: dict[FileError, None] = {}
+    for profile in profiles:
+        settings, place = profile.settings, profile.config_file or "command line"
+        in_files = [pattern for pattern, _ in settings.per_file_ignores]
+        for name, patterns in (("exclude", settings.excluded), ("per-file-ignores", in_files)):
+            for _, text, reason in malformed(patterns):
+                message = f"`{name}`: the pattern `{text}` matches nothing: {reason}"
+                said[FileError(place, message)] = None
+    return [FileResult(error.path, errors=(error,)) for error in said]
+
+
 class Chooser:
     """Asks on the terminal whether to apply the fix of a finding."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
         self._rest: bool | None = None
+        self._sourced: set[str] = set()
 
     def __call__(self, finding: Finding) -> bool:
         """The user's answer, or the one that holds for all the rest."""
@@ -342,7 +387,7 @@ class Chooser:
 
         if self._rest is not None:
             return self._rest
-        output.print_text("\n".join(full.lines(finding, self._report)) + "\n", to_stderr=True)
+        output.print_text("\n".join(full.lines(finding, self._report, self._sourced)) + "\n", to_stderr=True)
         answer = click.prompt(
             "Apply this fix? (yes, no, all, quit)",
             type=click.Choice(["y", "n", "a", "q"]),
@@ -364,15 +409,14 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         status = 130
     except Exception as error:
-        import traceback
+        from torchmigrate.model.faults import described
 
         if {"-v", "--verbose"} & set(sys.argv):
+            import traceback
+
             output.print_lines(traceback.format_exc())
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{os.path.basename(place.filename)}:{place.lineno}"
         output.print_lines(
-            f"Error: a fault in torchmigrate ({type(error).__name__} at {where}: {escape(str(error))}); "
-            "--verbose shows the traceback, please report it",
+            f"Error: {escape(described(error))}; --verbose shows the traceback, please report it"
         )
         status = 2
     output.close()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from torchmigrate.console.terminal import escape
+from torchmigrate.console.terminal import shown
 
 if TYPE_CHECKING:
     import click
@@ -28,7 +28,7 @@ def print_text(text: str, *, to_stderr: bool = False) -> None:
 
 def print_lines(text: str) -> None:
     """Prints lines to standard error, in which nothing controls the terminal."""
-    print_text("".join(escape(line) + "\n" for line in text.removesuffix("\n").split("\n")), to_stderr=True)
+    print_text("".join(shown(line) + "\n" for line in text.removesuffix("\n").split("\n")), to_stderr=True)
 
 
 def print_error(error: click.ClickException) -> None:
@@ -43,12 +43,11 @@ def print_bytes(data: bytes) -> None:
     _send(sys.stdout.buffer, data)
 
 
-def print_diff(path: str, before: bytes, after: bytes, *, color: bool) -> None:
-    """Prints a unified diff: exact bytes for a pipe or a file, escaped text for a terminal."""
-    from torchmigrate.console import diff
+def print_diff(changes: bytes, *, color: bool, raw: bool) -> None:
+    """Prints a unified diff: its exact bytes if ``raw`` and nobody reads it on a terminal, else harmless text."""
+    if color or not raw or sys.stdout.isatty():
+        from torchmigrate.console import diff
 
-    changes = diff.unified(path, before, after)
-    if color or sys.stdout.isatty():
         print_text(diff.readable(changes, color=color))
     else:
         print_bytes(changes)
@@ -79,13 +78,13 @@ class Printed(io.StringIO):
 
 
 @contextlib.contextmanager
-def replaced(path: str) -> Iterator[IO[str]]:
+def replaced(path: str) -> Iterator[io.TextIOWrapper]:
     """A stream for the new content of the file at ``path``, which is never seen half-written.
 
     Raises `torchmigrate.cli.options.Failure`.
     """
     from torchmigrate.cli.options import Failure
-    from torchmigrate.run import write
+    from torchmigrate.run import attributes, write
 
     try:
         if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device
@@ -96,7 +95,10 @@ def replaced(path: str) -> Iterator[IO[str]]:
         with write.beside(target) as (temporary, file):
             with io.TextIOWrapper(file, "utf-8", "backslashreplace", newline="\n") as stream:
                 yield stream
-            os.chmod(temporary, _mode(target))
+            if target.exists():
+                attributes.copy(os.stat(target), target, temporary)
+            else:
+                os.chmod(temporary, _mode_of_new())
             os.replace(temporary, target)
     except (OSError, write.Changed) as error:
         raise Failure(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
@@ -107,10 +109,7 @@ def close() -> None:
     _send(sys.stdout, "")
 
 
-def _mode(path: Path) -> int:
-    """The mode of the file at ``path``, or that of a new file."""
-    with contextlib.suppress(OSError):
-        return os.stat(path).st_mode & 0o777
+def _mode_of_new() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask

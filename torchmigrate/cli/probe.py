@@ -72,11 +72,14 @@ def probe(**given: Any) -> int:
     return options.one(facts)
 
 
-def result(settings: Settings) -> FileResult:
-    """The verdict on this machine and the interpreter of this folder, for `torchmigrate check --with-probe`."""
-    python = collect.find_python(None, os.environ, Path.cwd())
+def result(settings: Settings, named: str | None) -> FileResult:
+    """The verdict on this machine and an interpreter, for `torchmigrate check --with-probe`.
+
+    That is the one ``named``, or the one on PATH: what lies in the project, as a ``.venv`` does, is not run unasked.
+    """
+    python = collect.find_python(named, os.environ, Path.cwd()) if named else collect.on_path(os.environ)
     if python is None:
-        raise Failure("no Python interpreter was found to probe")
+        raise Failure("no Python interpreter is on PATH to probe; name one with --python PATH")
     verdict = judge(collect.collect(python, os.environ), _target(settings))
     return FileResult("", findings=tuple(_kept(verdict.findings, settings)))
 

@@ -2,20 +2,88 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+from bisect import bisect_left
+from collections import Counter
 
-from torchmigrate.console.terminal import escape
+from torchmigrate.console.terminal import shown
 
 
 def unified(path: str, before: bytes, after: bytes) -> bytes:
     """The diff from ``before`` to ``after``. Lines end at ``\\n`` only; every byte of them is kept."""
-    import difflib
-
+    old, new = _lines(before), _lines(after)
     name = _quoted(path)
-    lines = difflib.diff_bytes(difflib.unified_diff, _lines(before), _lines(after), name, name)
+    made = [b"--- %s\n+++ %s\n" % (name, name)]
+    for group in _Anchored(old, new).get_grouped_opcodes():
+        made.append(
+            b"@@ -%s +%s @@\n" % (_range(group[0][1], group[-1][2]), _range(group[0][3], group[-1][4]))
+        )
+        for tag, start, end, new_start, new_end in group:
+            made += [(b" " if tag == "equal" else b"-") + line for line in old[start:end]]
+            made += [b"+" + line for line in new[new_start:new_end] if tag != "equal"]
+    if len(made) == 1:
+        return b""
     return b"".join(
-        line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in lines
+        line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in made
     )
+
+
+class _Anchored(difflib.SequenceMatcher[bytes]):
+    """Lines that are there once, before and after, and in the same order, are taken to be the same.
+
+    What lies between two of them is compared by itself, so that thousands of equal lines cost no more than their number.
+    """
+
+    def __init__(self, old: list[bytes], new: list[bytes]) -> None:
+        super().__init__(a=[], b=[])
+        self.a, self.b = old, new
+
+    def get_matching_blocks(self) -> list[difflib.Match]:
+        found: list[difflib.Match] = []
+        at = new_at = 0
+        for anchor, new_anchor in [*_anchors(self.a, self.b), (len(self.a), len(self.b))]:
+            between = difflib.SequenceMatcher(
+                None, self.a[at:anchor], self.b[new_at:new_anchor], autojunk=False
+            )
+            blocks = [(at + m.a, new_at + m.b, m.size) for m in between.get_matching_blocks()]
+            for start, new_start, size in [*blocks, (anchor, new_anchor, anchor < len(self.a))]:
+                last = found[-1] if found else difflib.Match(0, 0, 0)
+                if (start, new_start) == (last.a + last.size, last.b + last.size):
+                    found[-1:] = [difflib.Match(last.a, last.b, last.size + size)]
+                elif size:
+                    found.append(difflib.Match(start, new_start, size))
+            at, new_at = anchor + 1, new_anchor + 1
+        return [*found, difflib.Match(len(self.a), len(self.b), 0)]
+
+
+def _anchors(old: list[bytes], new: list[bytes]) -> list[tuple[int, int]]:
+    """The longest row of pairs of lines that are unique on both sides, in the order of both."""
+    seen, new_seen = Counter(old), Counter(new)
+    places = {line: number for number, line in enumerate(new) if new_seen[line] == 1}
+    pairs = [(i, places[line]) for i, line in enumerate(old) if seen[line] == 1 and line in places]
+    ends: list[int] = []  # of the row of each length that ends earliest
+    last: list[tuple[int, tuple[int, int]]] = []
+    before: dict[tuple[int, int], tuple[int, int] | None] = {}
+    for pair in pairs:
+        length = bisect_left(ends, pair[1])
+        before[pair] = last[length - 1][1] if length else None
+        ends[length : length + 1] = [pair[1]]
+        last[length : length + 1] = [(pair[1], pair)]
+    row: list[tuple[int, int]] = []
+    reached = last[-1][1] if last else None
+    while reached is not None:
+        row.append(reached)
+        reached = before[reached]
+    return row[::-1]
+
+
+def _range(start: int, end: int) -> bytes:
+    """Lines as a hunk counts them: from 1, and an empty range from the line before it."""
+    length = end - start
+    if length == 1:
+        return b"%d" % (start + 1)
+    return b"%d,%d" % (start + (length > 0), length)
 
 
 def readable(diff: bytes, *, color: bool) -> str:
@@ -23,7 +91,7 @@ def readable(diff: bytes, *, color: bool) -> str:
     import click
 
     colors = {"+": "green", "-": "red", "@": "cyan"}
-    lines = [escape(line) for line in diff.decode("utf-8", "surrogateescape").split("\n")[:-1]]
+    lines = [shown(line) for line in diff.decode("utf-8", "surrogateescape").split("\n")[:-1]]
     if color:
         lines = [
             click.style(line, fg=colors.get(line[:1]), bold=line.startswith(("+++ ", "--- ")) or None)

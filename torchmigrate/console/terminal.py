@@ -19,8 +19,22 @@ _UNSAFE = re.compile(
 
 
 def escape(text: str) -> str:
-    r"""``text`` in one line in which nothing controls the terminal: ``\x1b`` for an escape, a tab as it is."""
-    return _UNSAFE.sub(lambda found: _visible(ord(found[0])), text)
+    r"""``text`` in one line in which nothing controls the terminal: ``\x1b`` for an escape, a tab as it is.
+
+    Nor the runner of GitHub's workflows, to which ``##[`` is a command wherever it stands in a line.
+    """
+    return _UNSAFE.sub(lambda found: _visible(ord(found[0])), text).replace("##[", r"#\x23[")
+
+
+def shown(line: str) -> str:
+    """A whole line as `escape` gives it, and that is no command by its beginning: ``::``, behind blanks or not.
+
+    Source: ActionCommand.cs of https://github.com/actions/runner, which reads what a step prints.
+    """
+    text = escape(line)
+    if text.lstrip().startswith("::"):
+        return text.replace("::", r"\x3a:", 1)
+    return text
 
 
 def _visible(number: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.gates import kinds
@@ -34,25 +35,28 @@ def said(
     ``selects`` says whether findings with a code are wanted in a file. Raises SourceError if the file is malformed.
     """
     if not rules or kinds.kind_of(source.path) is None:
-        return Said()
+        return Said(source.path)
     from torchmigrate.documents.context import ReferenceContext
 
     references = references_of(source)
-    found: dict[tuple[object, ...], Finding] = {}
-    asked = False
+    answer = Said(source.path, mentions=list(_mentions(source, references)))
     for rule in rules:
         if rule.check_reference_function is None or not selects(rule.code, source.path):
             continue
         context = ReferenceContext(source, references, project, options, rule)
         for reference in references:
             if reference.sort in rule.references:
-                for finding in rule.check_reference_function(reference, context):
-                    # What a variable gives to several places is one thing; the place that can be mended speaks.
-                    key = (finding.code, finding.span)
-                    if key not in found or (found[key].fix is None and finding.fix is not None):
-                        found[key] = finding
-        asked |= context.asked_project
-    return Said(list(found.values()), asked, list(_mentions(source, references)))
+                check = partial(rule.check_reference_function, reference, context)
+                answer.ask(rule.code, check, partial(source.location, reference.span))
+        answer.asked_project |= context.asked_project
+    # What a variable gives to several places is one thing; the place that can be mended speaks.
+    found: dict[tuple[object, ...], Finding] = {}
+    for finding in answer.findings:
+        key = (finding.code, finding.span)
+        if key not in found or (found[key].fix is None and finding.fix is not None):
+            found[key] = finding
+    answer.findings = list(found.values())
+    return answer
 
 
 def references_of(source: Source) -> list[Reference]:

@@ -10,6 +10,7 @@ from torchmigrate.engine.module import Module
 from torchmigrate.engine.ruleset import RuleSet
 from torchmigrate.engine.subject import Subject
 from torchmigrate.gates.kinds import is_document
+from torchmigrate.model.faults import fault
 from torchmigrate.model.findings import FileError, FileResult
 from torchmigrate.project.mentions import Facts
 from torchmigrate.project.project import Project
@@ -48,15 +49,20 @@ class Engine:
     def scan(self, path: str, data: bytes, project: Project, links: Links | None = None) -> Scan:
         """Checks one file that passed gate 1. Never raises for what the file holds."""
         try:
-            subject = self.open(path, data, project, links)
-            said = subject.said()
-            result = self._result(subject, said)
-            result = with_edits(subject.source, result) if self._edits else result
-            facts = subject.facts(said)
+            return self._scanned(path, data, project, links)
         except SourceError as error:
             return Scan(FileResult(path, errors=(file_error(path, error),)))
         except RecursionError:
             return Scan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
+        except Exception as error:
+            return Scan(FileResult(path, errors=(fault(error, path),)))
+
+    def _scanned(self, path: str, data: bytes, project: Project, links: Links | None) -> Scan:
+        subject = self.open(path, data, project, links)
+        said = subject.said()
+        facts = subject.facts(said)
+        result = self._result(subject, said)
+        result = with_edits(subject.source, result) if self._edits else result
         subject.release()
         return Scan(result, facts)
 
@@ -75,7 +81,7 @@ class Engine:
         return fixed
 
     def _result(self, subject: Subject, said: Said) -> FileResult:
-        """What is said, in order of position, without what comments silence."""
+        """What is said, in order of position, without what comments silence; with the faults of rules."""
         source, number = subject.source, 0
         findings = sorted(said.findings, key=lambda found: ((found.span or (), found.code)))
         if MARK in source.text:
@@ -83,4 +89,4 @@ class Engine:
 
             found = suppress.suppressions(source, getattr(source, "comments_and_statements", None))
             findings, number = found.apply(findings, lambda codes: self.rules.covers(codes, source.path))
-        return FileResult(source.path, tuple(findings), suppressed=number)
+        return FileResult(source.path, tuple(findings), tuple(said.faults.values()), number)

@@ -5,13 +5,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from torchmigrate.engine.subject import Subject
+from torchmigrate.model.faults import described, fault
 from torchmigrate.model.findings import Change, Edit, FileError, FileResult, Finding, NoFix, Span
 from torchmigrate.model.vocabulary import Safety
 from torchmigrate.text import edits
 from torchmigrate.text.edits import VerifyError
 from torchmigrate.text.source import Source, SourceError
+
+if TYPE_CHECKING:
+    from torchmigrate.rewrite.rewriter import Rewriter
 
 MAX_ROUNDS = 10
 """Rounds of fixing after which a file that still changes is left untouched: two rules disagree."""
@@ -37,6 +43,8 @@ class Wanted:
     """Asked once they are."""
     keeps: Callable[[str], bool] = lambda name: False
     """Whether other files import a name from this one, so that its import stays."""
+    moved: Callable[[bytes, Sequence[Edit], Sequence[Finding]], None] = lambda text, edits, applied: None
+    """Told of each round: the text, its edits, and the findings that they mend."""
 
 
 @dataclass
@@ -60,7 +68,9 @@ class Fixing:
             chosen = _together(finding for finding in result.findings if self._is_wanted(finding))
             if not chosen:
                 break
+            before, done = self.subject.source.text, len(self.applied)
             self._apply(chosen)
+            self.wanted.moved(before, _edits(self.applied[done:]), self.applied[done:])
         else:
             raise SourceError(f"it still changes after {MAX_ROUNDS} rounds")
         if self.applied and self._drop_imports(first):
@@ -104,35 +114,67 @@ class Fixing:
 
     def _drop_imports(self, first: Subject) -> bool:
         """Removes unused imports; those stay of which that cannot be proved, or that share their lines."""
+        writer = _Writer(self.subject.source)
         made: list[Edit] = []
         for drop in self.subject.unused_imports(first, self.wanted.keeps):
             with contextlib.suppress(NoFix):
-                made += edits_of([drop], self.subject.source)
+                made += writer.edits([drop])
         if made:
+            before = self.subject.source.text
             with contextlib.suppress(VerifyError, SourceError):
                 self.subject = self.subject.edited(made)
+                self.wanted.moved(before, edits.ordered(made), [])
                 return True
         return False
 
 
-def edits_of(changes: Sequence[Change | Edit], source: Source) -> tuple[Edit, ...]:
-    """The edits that make the changes of one file. Raises NoFix."""
-    made = tuple(change for change in changes if isinstance(change, Edit))
-    if len(made) == len(changes):
-        return made
-    from torchmigrate.rewrite.rewriter import Rewriter  # libcst takes a while to import
+class _Writer:
+    """Makes the edits of fixes in one file."""
 
-    return Rewriter(source).edits(changes)
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    @cached_property
+    def _rewriter(self) -> Rewriter:
+        from torchmigrate.rewrite.rewriter import Rewriter  # libcst takes a while to import
+
+        return Rewriter(self._source)
+
+    def edits(self, changes: Sequence[Change | Edit]) -> tuple[Edit, ...]:
+        """The edits that make the changes of one fix. Raises NoFix."""
+        made = tuple(change for change in changes if isinstance(change, Edit))
+        return made if len(made) == len(changes) else self._rewriter.edits(changes)
+
+    def written(self, finding: Finding) -> Finding:
+        """The finding with the edits of its fix and their places, or with the reason why there are none."""
+        if finding.fix is None or finding.fix.locations:
+            return finding
+        try:
+            made = finding.fix.edits or self.edits(finding.fix.changes)
+        except NoFix as none:
+            return replace(finding, fix=None, withheld=none.reason)
+        locations = tuple(self._source.location(Span(edit.start, edit.end)) for edit in made)
+        return replace(finding, fix=replace(finding.fix, edits=made, locations=locations))
 
 
 def with_edits(
     source: Source, result: FileResult, allows: Callable[[Finding], bool] = lambda finding: True
 ) -> FileResult:
     """The result with the edits of the fixes that ``allows`` agrees to; where there are none, the reason is said."""
-    if not any(finding.fix is not None and allows(finding) for finding in result.findings):
-        return result
-    findings = [_with_edits(finding, source) if allows(finding) else finding for finding in result.findings]
-    return replace(result, findings=tuple(findings))
+    writer = _Writer(source)
+    findings: list[Finding] = []
+    faults: dict[str, FileError] = {}
+    for finding in result.findings:
+        if finding.fix is not None and allows(finding):
+            try:
+                finding = writer.written(finding)
+            except RecursionError:
+                finding = replace(finding, fix=None, withheld="the code is nested too deeply to rewrite")
+            except Exception as error:
+                faults.setdefault(finding.code, fault(error, source.path, finding.code, finding.location))
+                finding = replace(finding, fix=None, withheld=described(error))
+        findings.append(finding)
+    return replace(result, findings=tuple(findings), errors=(*result.errors, *faults.values()))
 
 
 def unproved(path: str, what: str, error: SourceError | VerifyError) -> FileError:
@@ -144,18 +186,6 @@ def unproved(path: str, what: str, error: SourceError | VerifyError) -> FileErro
 def file_error(path: str, error: SourceError | VerifyError) -> FileError:
     """An error of reading or proving as one of a file."""
     return FileError(path, error.message, error.line, error.column, getattr(error, "cell", None))
-
-
-def _with_edits(finding: Finding, source: Source) -> Finding:
-    """The finding with the edits of its fix and their places for a reader, or with the reason why there are none."""
-    if finding.fix is None or finding.fix.locations:
-        return finding
-    try:
-        made = finding.fix.edits or edits_of(finding.fix.changes, source)
-    except NoFix as none:
-        return replace(finding, fix=None, withheld=none.reason)
-    locations = tuple(source.location(Span(edit.start, edit.end)) for edit in made)
-    return replace(finding, fix=replace(finding.fix, edits=made, locations=locations))
 
 
 def _together(wanted: Iterable[Finding]) -> list[Finding]:

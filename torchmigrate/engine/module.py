@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from torchmigrate.documents import check
 from torchmigrate.engine.context import Context
 from torchmigrate.engine.ruleset import RuleSet
 from torchmigrate.engine.subject import Subject
-from torchmigrate.model.findings import Change, Edit, Finding
+from torchmigrate.model.findings import Change, Edit, Finding, Location
 from torchmigrate.model.rule import Rule
 from torchmigrate.project.mentions import Facts, Mention
 from torchmigrate.project.project import Project
@@ -38,21 +39,23 @@ class Module(Subject):
 
     def said(self) -> Said:
         """What the rules say of the uses of symbols, and of the references of a ``setup.py``."""
-        rules = self._rules
-        said = check.said(self._source, rules.on_references, rules.options, rules.selects, self._project)
+        rules, source = self._rules, self._source
+        said = check.said(source, rules.on_references, rules.options, rules.selects, self._project)
         contexts: dict[str, Context] = {}
         for use in self.uses.found:
-            for rule in self._rules.of_symbol(use.symbol, self._source.path):
+            for rule in rules.of_symbol(use.symbol, source.path):
                 if use.kind in rule.kinds:
-                    context = contexts.setdefault(rule.code, self._context(rule))
+                    context = contexts.get(rule.code)
+                    if context is None:
+                        context = contexts[rule.code] = self._context(rule)
                     context.grounded_on_project = False
-                    said.findings += _checked(rule, use, context)
-                    said.asked_project |= context.asked_project
+                    said.ask(rule.code, partial(_checked, rule, use, context), partial(self._place, use))
+        said.asked_project |= any(context.asked_project for context in contexts.values())
         return said
 
     def facts(self, said: Said) -> Facts:
-        """What it exports, uses, and what rules note about that."""
-        mentions = (*said.mentions, *self._mentions())
+        """What it exports, uses, and what rules note about that; a rule that fails at it is a fault in ``said``."""
+        mentions = (*said.mentions, *self._mentions(said))
         return Facts(self.uses.exports, frozenset(self.uses.unlinked), mentions, said.asked_project)
 
     def edited(self, edits: Sequence[Edit]) -> Module:
@@ -75,14 +78,19 @@ class Module(Subject):
     def _context(self, rule: Rule) -> Context:
         return Context(self._source, self.uses, self._project, self._rules.options, rule)
 
-    def _mentions(self) -> Iterator[Mention]:
+    def _place(self, use: Use) -> Location:
+        return self._source.location(self._source.span(use.node))
+
+    def _mentions(self, said: Said) -> Iterator[Mention]:
         """The symbols that the file uses, and what rules note about these uses."""
         path = self._source.path
         for use in self.uses.found:
-            yield Mention(use.symbol, use.kind, path, use.node.lineno, _constants(use))
+            line = use.node.lineno
+            yield Mention(use.symbol, use.kind, path, line, _constants(use))
             for note, rule in self._rules.noting(use.symbol):
-                for name in note(use, self._context(rule)):
-                    yield Mention(name, use.kind, path, use.node.lineno)
+                noted = partial(note, use, self._context(rule))
+                for name in said.noted(rule.code, noted, partial(self._place, use)):
+                    yield Mention(name, use.kind, path, line)
 
 
 def _checked(rule: Rule, use: Use, context: Context) -> list[Finding]:

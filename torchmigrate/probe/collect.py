@@ -49,9 +49,14 @@ def find_python(wanted: str | None, environ: Mapping[str, str], folder: Path) ->
         candidate = _python_in(parent / ".venv")
         if candidate.exists():
             return str(candidate)
-    return shutil.which("python3", path=environ.get("PATH")) or shutil.which(
-        "python", path=environ.get("PATH")
-    )
+    return on_path(environ)
+
+
+def on_path(environ: Mapping[str, str]) -> str | None:
+    """The interpreter on ``PATH``; a relative folder there means whatever project is checked, and is passed over."""
+    folders = environ.get("PATH", os.defpath).split(os.pathsep)
+    absolute = os.pathsep.join(folder for folder in folders if os.path.isabs(folder))
+    return shutil.which("python3", path=absolute) or shutil.which("python", path=absolute)
 
 
 def _python_in(prefix: Path, conda: bool = False) -> Path:

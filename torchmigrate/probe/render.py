@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchmigrate.console.terminal import escape
+from torchmigrate.console.terminal import escape, shown
 from torchmigrate.model.findings import Finding
 from torchmigrate.probe.facts import Facts, Gpu
 from torchmigrate.probe.saying import name
@@ -40,7 +40,7 @@ def lines(findings: Sequence[Finding]) -> str:
 
 
 def _escaped(text: Sequence[str]) -> str:
-    return "".join(f"{escape(line)}\n" for line in text)
+    return "".join(f"{shown(line)}\n" for line in text)
 
 
 def table(content: Table, width: int) -> str:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from torchmigrate.gates.kinds import SUFFIXES
 from torchmigrate.model.findings import FileError
 from torchmigrate.project.folders import SETTLING, is_within
-from torchmigrate.project.ignores import EXCLUDE, Excludes, Scope, ignored, posix, scopes_above, spec_in
+from torchmigrate.project.ignores import EXCLUDE, Excludes, Scope, files_above, ignored, patterns_in, posix
+from torchmigrate.project.patterns import Patterns
 
 _DEEPEST = 500
 """Folders in each other beyond which nothing that people made lies."""
@@ -90,6 +91,7 @@ class _Search:
     errors: list[FileError] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
     _links: dict[str, str] = field(default_factory=dict)
+    _doubted: set[int] = field(default_factory=set)
 
     def take(self, path: str) -> None:
         """Takes one argument of the command line."""
@@ -103,8 +105,7 @@ class _Search:
         if stat.S_ISDIR(mode):
             if real.endswith(SUFFIXES):
                 self._fail(path, "is a folder with the name of a file")
-            scopes = [scope for scope in scopes_above(real) if not ignored([scope], real, True)]
-            self._walk(_shown(path, real), real, scopes, self.excludes(real), 0)
+            self._walk(_shown(path, real), real, self._scopes_above(real), self.excludes(real), 0)
         elif stat.S_ISREG(mode):
             self._add(_shown(path, real), real)
         else:
@@ -122,6 +123,22 @@ class _Search:
     def _fail(self, path: str, message: str) -> None:
         self.errors.append(FileError(_without_dot(path) or os.curdir, message))
 
+    def _scopes_above(self, real: str) -> list[Scope]:
+        """What the ignore files above a folder say of what is in it, but for those that leave out the folder itself."""
+        scopes: list[Scope] = []
+        for folder, file in files_above(real):
+            patterns = patterns_in(file)
+            self._doubt(os.path.relpath(file), patterns)
+            if patterns and not ignored([(folder, patterns)], real, True):
+                scopes.append((folder, patterns))
+        return scopes
+
+    def _doubt(self, file: str, patterns: Patterns) -> None:
+        """Says once what is wrong with the patterns in an ignore file; git passes over them in silence."""
+        for line, text, fault in [] if id(patterns) in self._doubted else patterns.malformed:
+            self.errors.append(FileError(file, f"the pattern `{text}` matches nothing: {fault}", line))
+        self._doubted.add(id(patterns))
+
     def _walk(self, shown: str, real: str, scopes: list[Scope], excludes: Excludes, depth: int) -> None:
         """Takes the folder ``real``, shown as ``shown``."""
         if real in self._seen:
@@ -137,8 +154,9 @@ class _Search:
         if not names.isdisjoint(SETTLING):
             excludes = self.excludes(real)
         if ".gitignore" in names:
-            own = spec_in(os.path.join(real, ".gitignore"))
-            if own is not None:
+            own = patterns_in(os.path.join(real, ".gitignore"))
+            self._doubt(os.path.join(shown, ".gitignore"), own)
+            if own:
                 scopes = [*scopes, (real, own)]
         for entry in entries:
             name = entry.name

@@ -7,10 +7,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from torchmigrate.project.patterns import Patterns
 
 EXCLUDE = (
     ".bzr",
@@ -60,7 +58,7 @@ class Excludes:
     """The patterns of ``exclude``: plain names, which most are, apart from those that need matching."""
 
     names: frozenset[str]
-    spec: Spec | None
+    spec: Patterns | None
     forced: bool = False
     """Whether they also hold for what is named directly."""
 
@@ -69,10 +67,10 @@ class Excludes:
         """The matcher for ``patterns``, which `anchor` has made absolute."""
         patterns = tuple(patterns)
         if any(pattern.startswith("!") for pattern in patterns):
-            return cls(frozenset(), Spec(patterns), forced)
+            return cls(frozenset(), Patterns(patterns), forced)
         plain = frozenset(pattern for pattern in patterns if re.fullmatch(r"[\w. @+-]+", pattern))
         others = tuple(pattern for pattern in patterns if pattern not in plain)
-        return cls(plain, Spec(others) if others else None, forced)
+        return cls(plain, Patterns(others) if others else None, forced)
 
     def match(self, name: str, path: str, is_folder: bool) -> bool:
         """Whether the entry ``name`` at the absolute ``path`` is excluded."""
@@ -94,30 +92,7 @@ class Excludes:
         return False
 
 
-class Spec:
-    """The lines of one ``.gitignore``.
-
-    One alternation of all patterns answers first: most paths match none, and asking every pattern in turn would
-    cost more than the walk itself.
-    """
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        from pathspec import GitIgnoreSpec
-
-        self._spec: GitIgnoreSpec = GitIgnoreSpec.from_lines(lines)
-        regexes = [pattern.regex.pattern for pattern in self._spec.patterns if pattern.regex is not None]
-        self._any = re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", regex) for regex in regexes) or r"(?!)")
-
-    def verdict(self, relative: str, is_folder: bool) -> bool | None:
-        """True: ignored; False: taken back by ``!``; None: not mentioned. ``relative`` has forward slashes."""
-        if is_folder:
-            relative += "/"
-        if not self._any.match(relative):
-            return None
-        return self._spec.check_file(relative).include
-
-
-Scope = tuple[str, Spec]
+Scope = tuple[str, Patterns]
 """A folder's real path and the patterns that hold below it."""
 
 
@@ -131,8 +106,11 @@ def ignored(scopes: list[Scope], real: str, is_folder: bool) -> bool:
     return False
 
 
-def scopes_above(real: str) -> list[Scope]:
-    """The ignore files of the repository above the folder ``real``, outermost first; none outside of one."""
+def files_above(real: str) -> list[tuple[str, str]]:
+    """The ignore files of the repository above the folder ``real``, outermost first, each with the folder it is for.
+
+    None outside of a repository.
+    """
     folders = [os.path.dirname(real)]
     if not os.path.lexists(os.path.join(real, ".git")):
         while not os.path.lexists(os.path.join(folders[-1], ".git")):
@@ -143,9 +121,8 @@ def scopes_above(real: str) -> list[Scope]:
         root = folders[-1]
     else:
         root, folders = real, []
-    candidates = [(root, _git_exclude_file(root))]
-    candidates += [(folder, os.path.join(folder, ".gitignore")) for folder in reversed(folders)]
-    return [(base, spec) for base, path in candidates if (spec := spec_in(path)) is not None]
+    own = [(folder, os.path.join(folder, ".gitignore")) for folder in reversed(folders)]
+    return [(root, _git_exclude_file(root)), *own]
 
 
 def _git_exclude_file(root: str) -> str:
@@ -165,16 +142,15 @@ def _git_exclude_file(root: str) -> str:
 
 
 @cache
-def spec_in(path: str) -> Spec | None:
-    """The patterns in the ignore file at ``path``; None when there are none or it cannot be read."""
+def patterns_in(path: str) -> Patterns:
+    """The patterns in the ignore file at ``path``; none when it cannot be read."""
     try:
         if not os.path.isfile(path) or os.path.getsize(path) > 1 << 20:
-            return None
-        with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
-            lines = [line for line in file.read().split("\n") if line.strip() and not line.startswith("#")]
-        return Spec(lines) if lines else None
+            return Patterns([])
+        with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
+            return Patterns(file.read().split("\n"))
     except (OSError, ValueError):
-        return None
+        return Patterns([])
 
 
 def posix(path: str) -> str:

@@ -40,6 +40,7 @@ class Project:
         """For each file, its global names that stand for something of torch's, with torch's name for it."""
         self._mentions: dict[str, list[Mention]] = {}
         self._by_stem: dict[str, list[str]] = {}
+        self._uses: dict[tuple[tuple[str, ...], frozenset[Kind]], list[Mention]] = {}
         self._paths = dict.fromkeys(paths)
         self._read = read
         self._spelling: dict[tuple[tuple[Sought, ...], str], list[tuple[str, int]]] = {}
@@ -68,13 +69,17 @@ class Project:
 
     def mention(self, mentions: Iterable[Mention]) -> None:
         """Records uses."""
+        self._uses.clear()
         for mention in mentions:
             self._mentions.setdefault(mention.symbol, []).append(mention)
 
     def uses(self, *symbols: str, kinds: Iterable[Kind] = Kind) -> list[Mention]:
         """Every use of the symbols (or of the names that rules note) in the project, of the given kinds."""
-        wanted = frozenset(kinds)
-        return [m for symbol in symbols for m in self._mentions.get(symbol, ()) if m.kind in wanted]
+        key = (symbols, frozenset(kinds))
+        if key not in self._uses:  # asked for each finding, and long where there are many
+            mentions = (mention for symbol in symbols for mention in self._mentions.get(symbol, ()))
+            self._uses[key] = [mention for mention in mentions if mention.kind in key[1]]
+        return self._uses[key]
 
     def spelling(self, *sought: Sought, beside: str) -> list[tuple[str, int]]:
         """The files other than ``beside`` whose text has all the words and expressions of one of ``sought``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.text.edits import rendered
@@ -33,32 +34,50 @@ class Shift:
                 self.new.append(Span(start, start + length))
             shift += length - (edit.end - edit.start)
 
+        self._ends = [span.end for span in self.old]
+        self._new_ends = [span.end for span in self.new]
+
     def moved(self, span: Span) -> Span:
         """Where the untouched ``span`` lies afterwards."""
         return Span(self._moved(span.start, True), self._moved(span.end, False))
 
     def _moved(self, offset: int, after_insertion: bool) -> int:
-        result = offset
-        for old, new in zip(self.old, self.new, strict=True):
-            if old.end < offset or (old.end == offset and (after_insertion or old.start < old.end)):
-                result = offset + new.end - old.end
-        return result
+        last = bisect_left(self._ends, offset) - 1
+        for at in range(last + 1, bisect_right(self._ends, offset)):
+            if after_insertion or self.old[at].start < self.old[at].end:
+                last = at
+        return offset if last < 0 else offset + self.new[last].end - self.old[last].end
 
     def fits(self, old: int, new: int) -> bool:
         """Whether ``new`` may be where ``old`` went: its shifted place, or anywhere in an edit that touches it.
 
         White space that an edit leaves alone behind it means nothing there.
         """
-        touching = [
-            (before, after)
-            for before, after in zip(self.old, self.new, strict=True)
-            if before.start <= old <= before.end
-        ]
-        if not touching:
+        first = last = bisect_left(self._ends, old)
+        while last < len(self.old) and self.old[last].start <= old:
+            last += 1
+        if first == last:
             return new == self._moved(old, True)
-        (_, first), (before, last) = touching[0], touching[-1]
-        blanks = _BLANKS.match(self._text, before.end)
-        return first.start <= new <= last.end + (len(blanks[0]) if blanks else 0)
+        blanks = _BLANKS.match(self._text, self.old[last - 1].end)
+        return self.new[first].start <= new <= self.new[last - 1].end + (len(blanks[0]) if blanks else 0)
+
+    def touches(self, span: Span) -> bool:
+        """Whether an edit changes the inside of ``span``, which is of before; one at its edge does not."""
+        at = bisect_right(self._ends, span.start)
+        return at < len(self.old) and touches(self.old[at], span)
+
+    def reaches(self, span: Span) -> bool:
+        """Whether the text of an edit lies inside ``span``, which is of after."""
+        at = bisect_right(self._new_ends, span.start)
+        return at < len(self.new) and touches(self.new[at], span)
+
+    def covers(self, span: Span | None) -> bool:
+        """Whether an edit covers all of ``span``, which is of before."""
+        return span is not None and _covering(span, self.old, self._ends) is not None
+
+    def covering(self, span: Span | None) -> int | None:
+        """The number of the edit whose text covers all of ``span``, which is of after."""
+        return None if span is None else _covering(span, self.new, self._new_ends)
 
 
 def touches(edit: Span, span: Span) -> bool:
@@ -66,6 +85,7 @@ def touches(edit: Span, span: Span) -> bool:
     return edit.start < span.end and span.start < edit.end
 
 
-def is_inside(span: Span | None, edits: list[Span]) -> bool:
-    """Whether one of ``edits`` covers all of ``span``."""
-    return span is not None and any(edit.start <= span.start and span.end <= edit.end for edit in edits)
+def _covering(span: Span, spans: list[Span], ends: list[int]) -> int | None:
+    """The first of ``spans``, which are in order and apart from each other, that covers all of ``span``."""
+    at = bisect_left(ends, span.end)
+    return at if at < len(spans) and spans[at].start <= span.start else None

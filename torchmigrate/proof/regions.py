@@ -7,6 +7,7 @@ kind in exactly these bytes, it is the same statement, and nothing in it has to 
 from __future__ import annotations
 
 import ast
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -51,8 +52,10 @@ def windows(before: Source, after: Source, edits: list[Edit]) -> list[Window]:
     old_ranges = _ranges(units, edits, len(before.text))
     new_ranges: list[tuple[int, int]] = []
     shift = 0
+    starts = [edit.start for edit in edits]
     for start, end in old_ranges:
-        inside = [edit for edit in edits if start <= edit.start and edit.end <= end]
+        first, last = bisect_left(starts, start), bisect_right(starts, end)
+        inside = [edit for edit in edits[first:last] if edit.end <= end]
         growth = sum(len(rendered(before.text, edit)) - (edit.end - edit.start) for edit in inside)
         new_ranges.append((start + shift, end + shift + growth))
         made.append(_window(before, after, inside, (start, end), new_ranges[-1]))
@@ -82,7 +85,8 @@ def _window(
 
 
 def _is_within(unit: _Unit, ranges: list[tuple[int, int]]) -> bool:
-    return any(start <= unit.start and unit.end <= end for start, end in ranges)
+    at = bisect_right(ranges, (unit.start, sys.maxsize)) - 1
+    return at >= 0 and unit.end <= ranges[at][1]
 
 
 def _units(source: Source) -> Iterator[_Unit]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import sys
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 from torchmigrate.model.findings import Span
-from torchmigrate.proof.offsets import Shift, is_inside, touches
+from torchmigrate.proof.offsets import Shift, touches
 from torchmigrate.text.source import Source
 
 
@@ -44,6 +46,9 @@ class TreeComparison:
         self.new = _Spans(after)
         self._results: dict[tuple[ast.AST, ast.AST], bool] = {}
         self._first_difference: ast.AST | None = None
+        self._numbers: dict[Span | None, int] = {}
+        for number, span in enumerate(shift.old):
+            self._numbers.setdefault(span, number)
 
     def difference(self) -> ast.AST | None:
         """The first node before that differs and is no hole, or None."""
@@ -55,14 +60,14 @@ class TreeComparison:
     def holes(self) -> set[ast.AST]:
         """The nodes before that edits may turn into others."""
         nodes = (node for node in ast.walk(self.before.tree) if not isinstance(node, ast.Module))
-        spans = {node: span for node in nodes if (span := self.old[node])}
+        every = {node: span for node in nodes if (span := self.old[node])}
         holes: set[ast.AST] = set()
-        for edit in self.shift.old:
+        for edit, spans in _beside(self.shift.old, every):
             if edit.start < edit.end:
                 around = {n: s for n, s in spans.items() if s.start <= edit.start and edit.end <= s.end}
                 holes |= _smallest(around)
                 cut = (n for n, s in spans.items() if touches(edit, s) and n not in around)
-                holes |= {n for n in cut if not is_inside(spans[n], [edit])}
+                holes |= {n for n in cut if not is_inside(spans[n], edit)}
                 continue
             beginning = _smallest({n: s for n, s in spans.items() if s.start == edit.start})
             ending = _smallest({n: s for n, s in spans.items() if s.end == edit.start})
@@ -70,7 +75,7 @@ class TreeComparison:
             holes |= beginning | ending or _smallest(strictly)
         starts = {edit.end for edit in self.shift.old}
         ends = {edit.start for edit in self.shift.old}
-        holes |= {n for n, s in spans.items() if s.start in starts and s.end in ends and s.start < s.end}
+        holes |= {n for n, s in every.items() if s.start in starts and s.end in ends and s.start < s.end}
         return holes
 
     def _same(self, old: ast.AST, new: ast.AST) -> bool:
@@ -95,14 +100,16 @@ class TreeComparison:
         if isinstance(old, ast.AST) and isinstance(new, ast.AST):
             return self._same(old, new)
         if isinstance(old, ast.AST) and new is None:
-            return is_inside(self.old[old], self.shift.old)
+            return self.shift.covers(self.old[old])
         if isinstance(new, ast.AST) and old is None:
-            return is_inside(self.new[new], self.shift.new)
+            return self.shift.covering(self.new[new]) is not None
         return type(old) is type(new) and bool(old == new)
 
     def _same_list(self, old: list[Any], new: list[Any]) -> bool:
         kept_old = [item for item in old if not self._is_removed(item)]
-        kept_new = [item for item in new if not self._is_added(item, kept_old)]
+        spans = [span for item in kept_old if isinstance(item, ast.AST) and (span := self.old[item])]
+        siblings = sorted(spans)
+        kept_new = [item for item in new if not self._is_added(item, siblings)]
         return (
             len(kept_old) == len(kept_new)
             and all(map(self._same_value, kept_old, kept_new))
@@ -110,32 +117,28 @@ class TreeComparison:
         )
 
     def _is_removed(self, item: Any) -> bool:
-        return isinstance(item, ast.AST) and is_inside(self.old[item], self.shift.old)
+        return isinstance(item, ast.AST) and self.shift.covers(self.old[item])
 
-    def _is_added(self, item: Any, siblings: Sequence[Any] = ()) -> bool:
+    def _is_added(self, item: Any, siblings: Sequence[Span] = ()) -> bool:
         """Whether ``item`` comes from an edit; one inside of a sibling may change that, not add to the list."""
         if not isinstance(item, ast.AST):
             return False
-        for edit, image in zip(self.shift.old, self.shift.new, strict=True):
-            if is_inside(self.new[item], [image]):
-                spans = [
-                    span
-                    for sibling in siblings
-                    if isinstance(sibling, ast.AST) and (span := self.old[sibling])
-                ]
-                return edit.start == edit.end or not any(
-                    s.start <= edit.start and edit.end <= s.end for s in spans
-                )
-        return False
+        number = self.shift.covering(self.new[item])
+        if number is None:
+            return False
+        edit = self.shift.old[number]
+        around = siblings[: bisect_right(siblings, (edit.start, sys.maxsize))][-1:]
+        return edit.start == edit.end or not any(edit.end <= sibling.end for sibling in around)
 
     def _replaces_one(self, old: Any, new: list[Any]) -> bool:
         """Whether an expression that an edit replaces exactly gave way to one: ``f(x)`` must not become ``f(y, z)``."""
-        if not isinstance(old, ast.expr) or self.old[old] not in self.shift.old:
+        number = self._numbers.get(self.old[old]) if isinstance(old, ast.expr) else None
+        if number is None:
             return True
-        image = self.shift.new[self.shift.old.index(self.old[old])]  # type: ignore[arg-type]
+        image = self.shift.new[number]
         if not self.after.text[image.start : image.end].strip():
             return True
-        return sum(isinstance(n, ast.AST) and is_inside(self.new[n], [image]) for n in new) == 1
+        return sum(isinstance(n, ast.AST) and is_inside(self.new[n], image) for n in new) == 1
 
     def _same_docstring(self, old: ast.AST, new: ast.AST) -> bool:
         """A docstring stays one, and no other string becomes one, unless an edit contains it."""
@@ -154,13 +157,13 @@ class TreeComparison:
         That is the whole expression if they only touch its edges, else each of its children that no edit contains.
         """
         span = self.old[old]
-        if isinstance(old, ast.expr) and span and not any(touches(edit, span) for edit in self.shift.old):
+        if isinstance(old, ast.expr) and span and not self.shift.touches(span):
             place = self.shift.moved(span)
             inside = (node for node in _within_statement(new) if self.new[node] == place)
             return any(self._same_fields(old, node) for node in inside)
         for field, child in _children(old):
             span = self.old[child]
-            if span is None or is_inside(span, self.shift.old):
+            if span is None or self.shift.covers(span):
                 continue
             if isinstance(child, _BLOCK_PARTS):
                 same_type = type(old) is type(new)
@@ -184,6 +187,25 @@ class TreeComparison:
         """Whether ``new`` may be where the end ``old`` went, but for parentheses, which are no part of a node."""
         behind = self.after.text[new : self.shift.moved(Span(old, old)).end]
         return self.shift.fits(old, new) or (bool(behind) and not behind.strip(b" \t\r\n)"))
+
+
+def is_inside(span: Span | None, edit: Span) -> bool:
+    """Whether ``edit`` covers all of ``span``."""
+    return span is not None and edit.start <= span.start and span.end <= edit.end
+
+
+def _beside(edits: list[Span], spans: dict[ast.AST, Span]) -> Iterator[tuple[Span, dict[ast.AST, Span]]]:
+    """Each of ``edits``, which are in order, with the nodes that it touches or lies at the edge of."""
+    coming = sorted(spans.items(), key=lambda item: item[1].start)
+    near: dict[ast.AST, Span] = {}
+    at = 0
+    for edit in edits:
+        near = {node: span for node, span in near.items() if span.end >= edit.start}
+        while at < len(coming) and coming[at][1].start <= edit.end:
+            if coming[at][1].end >= edit.start:
+                near[coming[at][0]] = coming[at][1]
+            at += 1
+        yield edit, near
 
 
 def _smallest(spans: dict[ast.AST, Span]) -> set[ast.AST]:

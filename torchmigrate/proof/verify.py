@@ -19,11 +19,12 @@ from __future__ import annotations
 import ast
 import tokenize
 import warnings
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable
 
 from torchmigrate.model.findings import Edit, Span
-from torchmigrate.proof.offsets import Shift, touches
+from torchmigrate.proof.offsets import Shift
 from torchmigrate.proof.regions import Window, windows
 from torchmigrate.proof.trees import TreeComparison
 from torchmigrate.text.directives import without_directives
@@ -76,14 +77,14 @@ _LAYOUT = {
 
 def _compare_tokens(before: Source, old_tokens: list[Token], new_tokens: list[Token], shift: Shift) -> None:
     all_old = _significant(old_tokens)
-    old = [token for token in all_old if not any(touches(edit, token.span) for edit in shift.old)]
+    old = [token for token in all_old if not shift.touches(token.span)]
     # What is left of a token that an edit cuts ends (or begins) where the edit's text begins (or ends).
     cut_ends = {image.start for image in _images_that_cut(all_old, shift, lambda edit: edit.start)}
     cut_starts = {image.end for image in _images_that_cut(all_old, shift, lambda edit: edit.end)}
     new = [
         token
         for token in _significant(new_tokens)
-        if not any(touches(image, token.span) for image in shift.new)
+        if not shift.reaches(token.span)
         and token.span.end not in cut_ends
         and token.span.start not in cut_starts
     ]
@@ -100,11 +101,13 @@ def _significant(all_tokens: list[Token]) -> list[Token]:
 
 def _images_that_cut(old: list[Token], shift: Shift, edge: Callable[[Span], int]) -> list[Span]:
     """Where the text of those edits lies whose ``edge`` is inside a token."""
-    return [
-        image
-        for edit, image in zip(shift.old, shift.new, strict=True)
-        if any(token.span.start < edge(edit) < token.span.end for token in old)
-    ]
+    starts = [token.span.start for token in old]
+    cut = []
+    for edit, image in zip(shift.old, shift.new, strict=True):
+        at = bisect_left(starts, edge(edit)) - 1  # the last token that begins before
+        if at >= 0 and edge(edit) < old[at].span.end:
+            cut.append(image)
+    return cut
 
 
 def _comments(all_tokens: list[Token]) -> list[tuple[str, Span]]:

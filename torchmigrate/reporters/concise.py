@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO
@@ -12,6 +13,15 @@ from torchmigrate.console.terminal import escape
 from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.reporters.report import Report, count, place, position
+
+MAX_REASONS = 10
+"""Reasons for which findings are left that are listed one by one."""
+
+COVERAGE = (
+    "Rules cover TorchScript, stream capture, process groups, torchcomms, and wheels and images in project files; "
+    "removed and deprecated API in general is not looked at yet."
+)
+"""So that no findings are not taken for safe to upgrade."""
 
 COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
@@ -29,17 +39,34 @@ def write_text(
     for result in results:
         for error in result.errors:
             out.write(error_line(error, report))
-        shown: list[Finding] = []
-        hidden: list[Finding] = []
-        for finding in result.findings:
-            (shown if report.shows(finding) else hidden).append(finding)
-        for finding in shown:
-            out.write("".join(line + "\n" for line in lines(finding)))
-        for code in {finding.code for finding in hidden}:
-            of_rule = [finding for finding in hidden if finding.code == code]
-            folded.setdefault(code, Folded(of_rule[0].severity)).add(len(of_rule))
+    for severity in Severity:
+        for result in results if report.severities[severity] else ():
+            found = [finding for finding in result.findings if finding.severity is severity]
+            hidden: Counter[str] = Counter()
+            for finding in found:
+                if report.shows(finding):
+                    out.write("".join(line + "\n" for line in lines(finding)))
+                else:
+                    hidden[finding.code] += 1
+            for code, number in hidden.items():
+                folded.setdefault(code, Folded(severity)).add(number)
     if not report.quiet:
-        out.write("".join(line + "\n" for line in [*_folded_lines(folded, report), summary(report)]))
+        ending = [*_folded_lines(folded, report), *outcome(report), summary(report)]
+        out.write("".join(line + "\n" for line in ending))
+
+
+def outcome(report: Report) -> Iterator[str]:
+    """What fixing changed, by rule and file, and what it left although there are fixes for such things, and why."""
+    if not report.fixing:
+        return
+    for (code, path), number in sorted(Counter((f.code, f.path) for f in report.applied).items()):
+        yield escape(f"fixed {code} in {path}: {number}")
+    reasons = sorted(report.withheld.items(), key=lambda item: (-item[1], item[0]))
+    for (code, reason), number in reasons[:MAX_REASONS]:
+        yield escape(f"left {code}: {number}, {reason}")
+    if reasons[MAX_REASONS:]:
+        left = sum(number for _, number in reasons[MAX_REASONS:])
+        yield f"left for other reasons: {left} (--output-format json lists them)"
 
 
 def error_line(error: FileError, report: Report) -> str:
@@ -62,7 +89,7 @@ def paint(report: Report, text: str, *, fg: str | None = None, bold: bool | None
 
 
 def summary(report: Report) -> str:
-    """One line of counts; a rule's count that is 0 is left out."""
+    """One line of counts, without those that are 0, and one on what is looked at."""
     counts = [
         f"{report.severities[severity]} {severity.value}"
         + ("s" if severity is not Severity.INFO and report.severities[severity] != 1 else "")
@@ -80,7 +107,7 @@ def summary(report: Report) -> str:
         parts.append(f"{report.suppressed} suppressed")
     if report.errors:
         parts.append(count(report.errors, "file error"))
-    return "; ".join(parts) + "."
+    return f"{'; '.join(parts)}.\n{COVERAGE}"
 
 
 def _mark(finding: Finding) -> str:

@@ -19,11 +19,12 @@ MAX_WIDTH = 200
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
     """Writes findings as paragraphs, then counts."""
-    write_text(results, report, out, lambda finding: [*lines(finding, report), ""])
+    sourced: set[str] = set()
+    write_text(results, report, out, lambda finding: [*lines(finding, report, sourced), ""])
 
 
-def lines(finding: Finding, report: Report) -> Iterator[str]:
-    """The paragraph about one finding."""
+def lines(finding: Finding, report: Report, sourced: set[str]) -> Iterator[str]:
+    """The paragraph about one finding; where the facts come from is said of a rule once, and noted in ``sourced``."""
     yield headline(finding, report)
     margin = ""
     if finding.location is not None and finding.source_lines:
@@ -37,11 +38,11 @@ def lines(finding: Finding, report: Report) -> Iterator[str]:
             yield f"{margin} | {paint(report, carets, fg=COLORS[finding.severity], bold=True)}"
         if len(shown) < len(finding.source_lines):
             yield f"{margin} | …"
-    for label, text in _notes(finding, report):
+    for label, text in _notes(finding, report, sourced):
         yield f"{margin} = {paint(report, label, bold=True)}: {escape(text)}"
 
 
-def _notes(finding: Finding, report: Report) -> Iterator[tuple[str, str]]:
+def _notes(finding: Finding, report: Report, sourced: set[str]) -> Iterator[tuple[str, str]]:
     if finding.hint:
         yield "help", finding.hint
     if finding.fix is not None and finding.fix.safety is not Safety.MANUAL:
@@ -49,7 +50,8 @@ def _notes(finding: Finding, report: Report) -> Iterator[tuple[str, str]]:
         yield f"fix ({finding.fix.safety.value}{hidden})", finding.fix.title
     if finding.withheld:
         yield "no fix", finding.withheld
-    source = report.source(finding.code)
+    source = "" if finding.code in sourced else report.source(finding.code)
+    sourced.add(finding.code)
     if source:
         yield "source", source
 
@@ -70,6 +72,8 @@ def _underlined(line: str, start: int, end: int) -> tuple[str, str]:
     text, blank, carets = "", "", ""
     for index, character in enumerate(line[:MAX_WIDTH]):
         printed = "    " if character == "\t" else escape(character)
+        if line[index - 1 : index + 2] == "##[" and index:  # as `escape` would do with the whole line
+            printed = r"\x23"
         text += printed
         width = len(printed) * (2 if unicodedata.east_asian_width(character) in "WF" else 1)
         width = 0 if unicodedata.combining(character) else width

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import IO, Any
 
 from torchmigrate import __version__
@@ -25,6 +26,7 @@ def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
         "version": __version__,
         "findings": (_finding(finding) for finding in all_findings(results)),
         "errors": (_error(error) for result in results for error in result.errors),
+        **(_outcome(report) if report.fixing else {}),
         "summary": {
             "files": report.files,
             "findings": {severity.value: report.severities[severity] for severity in Severity},
@@ -38,6 +40,25 @@ def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
             "min_version_source": report.minimum.source,
         },
     }
+
+
+def _outcome(report: Report) -> dict[str, Any]:
+    """What fixing did; what it left are the findings."""
+    left = ("hint", "withheld", "fix")
+    applied = []
+    for finding in report.applied:
+        facts = {
+            name: value for name, value in _finding(replace(finding, fix=None)).items() if name not in left
+        }
+        fix = finding.fix
+        applied.append(
+            {**facts, "title": fix.title if fix else None, "safety": fix.safety.value if fix else None}
+        )
+    withheld = [
+        {"code": code, "reason": reason, "findings": number}
+        for (code, reason), number in sorted(report.withheld.items())
+    ]
+    return {"written": report.written, "applied": applied, "withheld": withheld}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -44,10 +44,21 @@ class Report:
     """Findings with a fix that a run with the same settings applies."""
     hidden_unsafe: int = 0
     """Findings with a fix that only ``--unsafe`` applies."""
-    fixed: int = 0
-    """Findings that this run has fixed."""
     failing: int = 0
     """Findings at or above the ``fail-on`` of their file."""
+    fixing: bool = False
+    """Whether the run fixes, and has something to say of what it did and what it left."""
+    applied: list[Finding] = field(default_factory=list)
+    """Findings that this run has fixed, or would fix."""
+    written: bool = False
+    """Whether the fixed files are written."""
+    withheld: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many findings have no fix, or none that the run applies, by rule and reason."""
+
+    @property
+    def fixed(self) -> int:
+        """How many findings this run has fixed, or would fix."""
+        return len(self.applied)
 
     @property
     def findings(self) -> int:
@@ -64,9 +75,13 @@ class Report:
             self.failing += finding.severity.rank >= limit
             self.severities[finding.severity] += 1
             self.codes[finding.code] += 1
+            if finding.withheld:
+                self.withheld[finding.code, finding.withheld] += 1
             if finding.fix is not None:
+                if finding.fix.safety is Safety.UNSAFE and not settings.unsafe_fixes:
+                    self.withheld[finding.code, "its fix is not safe in every case, see --unsafe"] += 1
+                    self.hidden_unsafe += 1
                 self.fixable += self.applies(finding.fix, finding.path)
-                self.hidden_unsafe += finding.fix.safety is Safety.UNSAFE and not settings.unsafe_fixes
 
     def _settings_for(self, path: str) -> Settings:
         return self.settings if self.settings_of is None or not path else self.settings_of(path)

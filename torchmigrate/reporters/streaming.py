@@ -14,7 +14,7 @@ def dump(value: object, out: IO[str], margin: str = "\n") -> None:
     inner = margin + _INDENT
     if isinstance(value, Mapping) and value:
         for number, (key, item) in enumerate(value.items()):
-            out.write(f"{'{' if number == 0 else ','}{inner}{json.dumps(key)}: ")
+            out.write(f"{'{' if number == 0 else ','}{inner}{_text(key)}: ")
             dump(item, out, inner)
         out.write(f"{margin}}}")
     elif isinstance(value, (list, Iterator)):
@@ -25,4 +25,9 @@ def dump(value: object, out: IO[str], margin: str = "\n") -> None:
             opened = True
         out.write(f"{margin}]" if opened else "[]")
     else:
-        out.write(json.dumps(value))
+        out.write(_text(value))
+
+
+def _text(value: object) -> str:
+    """JSON in which the runner of GitHub's workflows sees no command, as `torchmigrate.console.terminal.escape` says."""
+    return json.dumps(value).replace("##[", r"#\u0023[")

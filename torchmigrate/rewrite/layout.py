@@ -73,9 +73,7 @@ class _Long:
 
 def _limit(region: Region) -> int:
     """The length that lines of the file have, in characters."""
-    lines = region.source.text.decode().splitlines()
-    longest = max((len(line) for line in lines if "://" not in line), default=0)
-    return min(max(longest, _LEAST), _MOST)
+    return min(max(region.source.longest_line, _LEAST), _MOST)
 
 
 def _too_long(region: Region, module: cst.Module, limit: int) -> _Long | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from functools import cached_property
 
 from torchmigrate.model.findings import NoFix
 from torchmigrate.rewrite.changes import AddImport, ExtendImport, Rebind, Symbol
@@ -18,6 +19,7 @@ class Naming:
     def __init__(self, source: Source, uses: Uses) -> None:
         self.source = source
         self.uses = uses
+        self._imports_of: dict[Scope, dict[str, list[str]]] = {}
 
     def symbol(self, name: str, use: Use) -> Symbol:
         """How to write the qualified ``name`` where ``use`` is, in the file's own style.
@@ -49,18 +51,54 @@ class Naming:
     def _in_sight(self, use: Use, prefix: str) -> str | None:
         """A name bound by an import of a scope around (not by an assignment, which may come later)."""
         scope: Scope | None = use.place.scope
-        inner: set[str] = set()
+        inner: list[Scope] = []
         while scope is not None:
-            for name, bindings in scope.bindings.items():
-                if name not in inner and all(self._is_plain(b, scope, use) for b in bindings):
-                    resolved = self.uses.names.resolve_name(name, use.place.scope)
-                    if resolved is not None and resolved.certain and resolved.names[0] == prefix:
-                        return name
-            inner.update(scope.bindings)
+            for name in self._imported(scope).get(prefix, ()):
+                hidden = any(name in other.bindings for other in inner)
+                if not hidden and all(self._is_plain(b, scope, use) for b in scope.bindings[name]):
+                    return name
+            inner.append(scope)
             scope = scope.parent
             while scope is not None and scope.is_class:
                 scope = scope.parent
         return None
+
+    def _imported(self, scope: Scope) -> dict[str, list[str]]:
+        """The names that nothing but imports binds in a scope, by what they certainly are."""
+        if scope not in self._imports_of:
+            found: dict[str, list[str]] = {}
+            for name, bindings in scope.bindings.items():
+                if all(b.kind in (BindingKind.IMPORT, BindingKind.FROM) for b in bindings):
+                    resolved = self.uses.names.resolve_name(name, scope)
+                    if resolved is not None and resolved.certain:
+                        found.setdefault(resolved.names[0], []).append(name)
+            self._imports_of[scope] = found
+        return self._imports_of[scope]
+
+    @cached_property
+    def _bound(self) -> set[str]:
+        """The names that some scope of the file binds."""
+        return {name for scope in self.uses.scopes.all for name in scope.bindings}
+
+    @cached_property
+    def _binds_anything(self) -> bool:
+        """Whether a star import may bind any name."""
+        return any(scope.stars for scope in self.uses.scopes.all)
+
+    @cached_property
+    def _from_imports(self) -> dict[ast.AST, ast.ImportFrom]:
+        """The statement of each name that a ``from`` import binds."""
+        statements = (place.statement for place in self.uses.scopes.places)
+        return {a: s for s in statements if isinstance(s, ast.ImportFrom) for a in s.names}
+
+    @cached_property
+    def _extensible(self) -> dict[str, ast.ImportFrom]:
+        """The first ``from`` import of each module at the top level of the file."""
+        found: dict[str, ast.ImportFrom] = {}
+        for statement in self.uses.scopes.module.node.body:
+            if isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+                found.setdefault(statement.module, statement)
+        return found
 
     def _is_plain(self, binding: Binding, scope: Scope, use: Use) -> bool:
         """Whether the binding is an import that has run before the use."""
@@ -87,22 +125,20 @@ class Naming:
         bindings = owner.bindings[bound] if owner else []
         if len(bindings) != 1 or bindings[0].kind is not BindingKind.FROM or bindings[0].alternative:
             return None
-        for place in self.uses.scopes.places:
-            statement = place.statement
-            if isinstance(statement, ast.ImportFrom) and bindings[0].node in statement.names:
-                module, _, leaf = name.rpartition(".")
-                return Rebind(statement, bindings[0].node, module, leaf)
-        return None
+        alias = bindings[0].node
+        statement = self._from_imports.get(alias)
+        if statement is None or not isinstance(alias, ast.alias):
+            return None
+        module, _, leaf = name.rpartition(".")
+        return Rebind(statement, alias, module, leaf)
 
     def _extend(self, name: str) -> Symbol | None:
         """Adds to a ``from`` import of the same module that stands at the top level of the file."""
         module, _, leaf = name.rpartition(".")
-        if hasattr(builtins, leaf) or any(leaf in s.bindings or s.stars for s in self.uses.scopes.all):
+        if hasattr(builtins, leaf) or leaf in self._bound or self._binds_anything:
             return None
-        for statement in self.uses.scopes.module.node.body:
-            if isinstance(statement, ast.ImportFrom) and statement.module == module and not statement.level:
-                return Symbol(leaf, (ExtendImport(statement, leaf),))
-        return None
+        statement = self._extensible.get(module)
+        return None if statement is None else Symbol(leaf, (ExtendImport(statement, leaf),))
 
     def _import(self, name: str) -> Symbol | None:
         """Adds ``import torch`` for a name of torch's, or a ``from`` import for another."""
@@ -110,6 +146,6 @@ class Naming:
         added, bound, text = AddImport(module, leaf), leaf, leaf
         if name.startswith("torch."):
             added, bound, text = AddImport("torch"), "torch", name
-        if any(bound in scope.bindings for scope in self.uses.scopes.all):
+        if bound in self._bound:
             return None
         return Symbol(text, (added,))

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.engine import registry
 from torchmigrate.gates.screen import Screen
-from torchmigrate.model.findings import FileError, FileResult, Finding
+from torchmigrate.model.faults import fault
+from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Span
 from torchmigrate.model.versions import render
 from torchmigrate.model.vocabulary import Safety
 from torchmigrate.project.files import Input, read
 from torchmigrate.project.project import Imported, Project
+from torchmigrate.proof.offsets import Shift
 from torchmigrate.run.cache import Cache, digest
 from torchmigrate.run.fingerprint import fingerprint
 from torchmigrate.run.garbage import Paused
@@ -118,17 +120,30 @@ class Choice:
 
     def __init__(self, choose: Callable[[Finding], bool] | None) -> None:
         self._choose = choose
-        self._declined: set[tuple[str, str, tuple[str, ...]]] = set()
+        self._answers: dict[str, dict[tuple[str, Span | None], bool]] = {}
+        """By path; a place is where the finding lies after all that has been fixed by now."""
 
     def __call__(self, finding: Finding) -> bool:
         """Whether to apply the fix of a finding."""
-        key = (finding.path, finding.code, finding.source_lines)
-        if key in self._declined:
-            return False
-        if self._choose is None or self._choose(finding):
+        if self._choose is None:
             return True
-        self._declined.add(key)
-        return False
+        answers = self._answers.setdefault(finding.path, {})
+        key = (finding.code, finding.span)
+        if key not in answers:
+            answers[key] = self._choose(finding)
+        return answers[key]
+
+    def moved(self, path: str, text: bytes, edits: list[Edit], applied: Sequence[Finding]) -> None:
+        """Takes note that ``edits`` were made in the ``text`` of a file, for the findings ``applied``."""
+        answers = self._answers.get(path)
+        if answers:
+            shift = Shift(text, edits)
+            done = {(finding.code, finding.span) for finding in applied}
+            self._answers[path] = {
+                (code, shift.moved(span)): answer
+                for (code, span), answer in answers.items()
+                if span is not None and (code, span) not in done
+            }
 
 
 _screens: dict[bytes, Screen] = {}
@@ -308,12 +323,16 @@ class Run:
             return FixResult(result.path, b"", b"", (), result)
         try:
             data = _read(self.files[path])
-            wanted = Wanted(applies, choose, lambda name: self._keeps(path, name))
+            moved = partial(choose.moved, result.path)
+            wanted = Wanted(applies, choose, lambda name: self._keeps(path, name), moved)
             links = self.project.links(path)
             fixed = self.engine_of(path).fix(result.path, data, self.project, links, wanted)
         except (OSError, SourceError) as error:  # it was readable when it was scanned
             failure = FileError(result.path, f"changed while it was being looked at: {error}")
             return FixResult(result.path, b"", b"", (), FileResult(result.path, errors=(failure,)))
+        except Exception as error:
+            failure = fault(error, result.path)
+            return FixResult(result.path, b"", b"", (), replace(result, errors=(*result.errors, failure)))
         return FixResult(result.path, data, fixed.data, fixed.applied, fixed.result)
 
     @cached_property

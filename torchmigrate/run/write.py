@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from torchmigrate.project import files
+from torchmigrate.run import attributes
 
 if sys.platform != "win32":
     import fcntl
@@ -27,10 +28,11 @@ class Changed(Exception):
     """The file is no longer what was read, or is about to be something else: somebody else writes it."""
 
 
-def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> None:
+def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> list[str]:
     """Makes ``data`` the content of the file ``path``, whose content is ``expected``.
 
-    A temporary file in the same folder takes its place, with its mode, and its owner where the system allows it.
+    A temporary file in the same folder takes its place, with its owner, mode, access control list and extended
+    attributes; returns those of them that the system does not allow, in words.
     A symbolic link stays, and its target is replaced. Of a hard link only this name gets the new content: the other
     names keep the old file, as with any tool that replaces files in one step.
 
@@ -51,11 +53,12 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> 
         file.flush()
         os.fsync(file.fileno())
         file.close()
-        _copy_owner_and_mode(status, temporary)
+        lost = attributes.copy(status, target, temporary)
         if files.read(target) != expected:
             raise Changed("it has changed since it was read")
         os.replace(temporary, target)
     _sync_folder(target.parent)
+    return lost
 
 
 @contextlib.contextmanager
@@ -147,14 +150,6 @@ def _is_at(handle: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(handle), os.lstat(path))
     except FileNotFoundError:
         return False
-
-
-def _copy_owner_and_mode(status: os.stat_result, path: Path) -> None:
-    """The owner first, for changing it clears the set-user-id bits of the mode."""
-    if hasattr(os, "chown"):
-        with contextlib.suppress(OSError):
-            os.chown(path, status.st_uid, status.st_gid)
-    os.chmod(path, stat.S_IMODE(status.st_mode))
 
 
 def _sync_folder(folder: Path) -> None:

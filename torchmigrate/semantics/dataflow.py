@@ -194,7 +194,9 @@ class Reaching:
                 self._expression(node.test, state)
             else:
                 inner = self._target(node.target, state)
-            state = state | self.block(node.body, inner) | loop.continues
+            before, state = state, state | self.block(node.body, inner) | loop.continues
+            if state == before:
+                break
         self._loops.pop()
         return self.block(node.orelse, state) | loop.breaks
 
@@ -248,19 +250,40 @@ class Flow:
     def __init__(self, scopes: Scopes) -> None:
         self._scopes = scopes
         self._reaching: dict[tuple[Scope, str], Reaching] = {}
+        self._naming: dict[Scope, dict[str | None, list[int]]] = {}
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """The parent of every node of the file."""
         return nodes.parents(self._scopes.module.node)
 
+    @cached_property
+    def attributes(self) -> dict[str, list[str]]:
+        """The attributes that the file asks of each variable, by its name."""
+        found: dict[str, list[str]] = {}
+        for node in self.parents:
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                found.setdefault(node.value.id, []).append(node.attr)
+        return found
+
     def reaching(self, name: str, scope: Scope) -> Reaching:
         """The reads of a variable of ``scope``, with what reaches each."""
         key = (scope, name)
         if key not in self._reaching:
             reaching = self._reaching[key] = Reaching(name)
-            reaching.block(scope.node.body, frozenset({scope.node}))
+            reaching.block(self._concerned(name, scope), frozenset({scope.node}))
         return self._reaching[key]
+
+    def _concerned(self, name: str, scope: Scope) -> list[ast.stmt]:
+        """The statements of a scope that name a variable, or may leave the scope."""
+        if scope not in self._naming:
+            index: dict[str | None, list[int]] = {None: []}
+            for number, statement in enumerate(scope.node.body):
+                for named in _names(statement):
+                    index.setdefault(named, []).append(number)
+            self._naming[scope] = index
+        index = self._naming[scope]
+        return [scope.node.body[number] for number in sorted({*index[None], *index.get(name, ())})]
 
     def definition(self, read: ast.Name, scope: Scope) -> ast.expr | None:
         """The expression whose value a variable certainly has where it is read, if one is assigned to it."""
@@ -350,6 +373,22 @@ def _sole_target(statement: ast.Assign | ast.AnnAssign) -> ast.AST | None:
     if isinstance(statement, ast.AnnAssign):
         return statement.target
     return statement.targets[0] if len(statement.targets) == 1 else None
+
+
+def _names(statement: ast.stmt) -> set[str | None]:
+    """Every name in a statement, in whatever role, and None for what may leave the scope or a loop."""
+    found: set[str | None] = set()
+    for node in nodes.walk(statement):
+        if isinstance(node, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+            found.add(None)
+        for field_name in node._fields:
+            value = getattr(node, field_name, None)
+            for item in value if isinstance(value, list) else (value,):
+                if isinstance(item, str):
+                    found.add(item.partition(".")[0] if isinstance(node, ast.alias) else item)
+    if isinstance(statement, (*_Function, ast.ClassDef)):
+        found.discard(None)
+    return found
 
 
 def _binds(node: ast.AST, name: str) -> bool:

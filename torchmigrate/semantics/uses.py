@@ -112,6 +112,11 @@ class Uses:
         return Flow(self.scopes)
 
     @cached_property
+    def symbols(self) -> frozenset[str]:
+        """The symbols that are used."""
+        return frozenset(use.symbol for use in self.found)
+
+    @cached_property
     def found(self) -> list[Use]:
         """Every use, in order of position."""
         for place in self.scopes.places:

@@ -164,12 +164,15 @@ class Settings:
         FLAG, False, "Include fixes that are right in the usual case but not in every one.", option="unsafe"
     )
     output_format: str = setting(
-        _choice("full", "concise", "json", "github", "sarif"), "full", "How to print the findings."
+        _choice("full", "concise", "json", "github", "sarif", "diff"),
+        "full",
+        "How to print the findings; diff is for `fix`.",
     )
     show: tuple[str, ...] = setting(
         SHOWN,
-        ("error", "warning"),
-        "Severities and rules that the text formats list one by one; of the others they give the number.",
+        (),
+        "Severities and rules that the text formats list one by one besides errors and warnings; of the others they "
+        "give the number.",
         metavar="SEVERITIES|CODES",
     )
     device_agnostic: bool = setting(
@@ -233,7 +236,9 @@ class Settings:
     def shows(self, code: str, severity: str) -> bool:
         """Whether the text formats list the findings of ``code`` one by one: by ``show``, or selected by name."""
         return (
-            severity in self.show or _names(self.show, code) or _names(self.select + self.extend_select, code)
+            severity in ("error", "warning", *self.show)
+            or _names(self.show, code)
+            or _names(self.select + self.extend_select, code)
         )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
 
 from torchmigrate.model.findings import Edit, Fix
 
@@ -74,16 +75,32 @@ def select(fixes: Iterable[Fix]) -> tuple[list[Fix], list[Fix]]:
     """
     chosen: list[Fix] = []
     rejected: list[Fix] = []
-    taken: list[Edit] = []
+    known: set[tuple[Edit, ...]] = set()
+    taken: list[Edit] = []  # in order, and none inside of another
     for fix in fixes:
-        same = any(fix.edits == other.edits for other in chosen)
-        fits = same or not any(_conflict(edit, other) for edit in fix.edits for other in taken)
+        same = fix.edits in known
+        fits = same or not any(_conflict(edit, other) for edit in fix.edits for other in _near(edit, taken))
         if fits and _is_consistent(fix):
             chosen.append(fix)
-            taken += fix.edits
+            if not same:
+                known.add(fix.edits)
+                for edit in fix.edits:
+                    insort(taken, edit)
         else:
             rejected.append(fix)
     return chosen, rejected
+
+
+def _near(edit: Edit, taken: list[Edit]) -> Iterator[Edit]:
+    """Those of ``taken`` that overlap an edit or lie at its edge."""
+    at = bisect_left(taken, (edit.start,))
+    before = at - 1
+    while before >= 0 and taken[before].end >= edit.start:
+        yield taken[before]
+        before -= 1
+    while at < len(taken) and taken[at].start <= edit.end:
+        yield taken[at]
+        at += 1
 
 
 def union(fixes: Iterable[Fix]) -> list[Edit]:

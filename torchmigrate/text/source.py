@@ -72,7 +72,7 @@ class Source:
         if bom:
             raise SourceError(f"encoding problem: a UTF-8 byte order mark, and a cookie for {encoding}", 1, 1)
         try:
-            text = data.decode(encoding).encode()
+            text = _decoded(data, encoding).encode()
         except UnicodeDecodeError as error:
             raise _undecodable(data, error.start, encoding) from None
         except (UnicodeError, ValueError) as error:
@@ -107,6 +107,11 @@ class Source:
         if self.text and not self.text.endswith((b"\n", b"\r")):
             starts.pop()
         return starts
+
+    @cached_property
+    def longest_line(self) -> int:
+        """The length in characters of the longest line that is not long because of an address."""
+        return max((len(line) for line in self.text.decode().splitlines() if "://" not in line), default=0)
 
     def offset(self, line: int, col: int) -> int:
         """The offset of `ast`'s ``lineno`` (1-based) and ``col_offset`` (0-based, in UTF-8 bytes)."""
@@ -170,6 +175,13 @@ class Source:
             raise SourceError(f"cannot be written back in {self.encoding}: {error}") from None
 
 
+def _decoded(data: bytes, encoding: str, errors: str = "strict") -> str:
+    """The text in ``data``; of the escapes in unicode_escape Python would warn."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return data.decode(encoding, errors)
+
+
 def _cookie(text: bytes) -> re.Match[bytes] | None:
     if text.find(b"coding", 0, 4096) < 0:
         return None
@@ -200,8 +212,11 @@ def _undecodable(data: bytes, at: int, encoding: str) -> SourceError:
 
 
 def _end(text: bytes, encoding: str = "utf-8") -> tuple[int, int]:
-    """The 1-based line and column (in characters) at the end of ``text``."""
+    """The 1-based line and column (in characters; in bytes where the codec cannot count them) at the end of ``text``."""
     lines = text.splitlines(keepends=True) or [b""]
     if lines[-1].endswith((b"\n", b"\r")):
         lines.append(b"")
-    return len(lines), len(lines[-1].decode(encoding, "replace")) + 1
+    try:
+        return len(lines), len(_decoded(lines[-1], encoding, "replace")) + 1
+    except UnicodeError:  # idna knows no replacement
+        return len(lines), len(lines[-1]) + 1

@@ -29,7 +29,6 @@ from .values import (
     derived,
     guess,
     is_cpu,
-    is_generator,
     method_of,
 )
 
@@ -94,14 +93,14 @@ class Calls(Expressions):
         self, method: Method, arguments: list[Any], keywords: dict[str, Any], guessing: bool = False
     ) -> Any:
         definition = method.definition
-        if self._depth > 8 or is_generator(definition):
+        if self._depth > 8 or self.syntax.is_generator(definition):
             if self._contains_relevant(method):
                 raise Unclear
             return Opaque(definition.name)
         names = self._bind(method, arguments, keywords, guessing)
         outer, outer_scope = self._names, self._scope
         self._names, self._depth = names, self._depth + 1
-        self._scope = self._scopes.get(definition, outer_scope)
+        self._scope = self.syntax.scopes.get(definition, outer_scope)
         try:
             self.execute(definition.body)
         except Returned as result:

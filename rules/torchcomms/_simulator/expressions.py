@@ -34,8 +34,6 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from torchmigrate.semantics.scopes import Scope
-
     from .program import Program
     from .syntax import Syntax
 
@@ -58,7 +56,6 @@ class Machine:
         self.rank = rank
         self.trace: Trace = []
         self._partner: str | None = None
-        self._scopes: dict[ast.AST, Scope] = {scope.node: scope for scope in program.scopes.all}
         self._scope = program.scopes.module
         self._names: dict[str, Any] = {}
         self._globals: dict[str, Any] = {}

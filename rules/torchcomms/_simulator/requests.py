@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.nodes import walk
@@ -86,28 +87,31 @@ class Requests:
 
     def at(self, call: ast.Call | None) -> Trap | None:
         """The trap of which ``call`` is the first `isend` or `irecv`; those of blocking calls alone have none."""
+        return None if call is None else self._by_first.get(call)
+
+    @cached_property
+    def _by_first(self) -> dict[ast.Call, Trap]:
+        found: dict[ast.Call, Trap] = {}
         for trap in self.traps:
             posted = [node for node in trap.nodes if self.syntax.name(node) in ("isend", "irecv")]
-            if call is not None and call is min(posted, key=_position, default=None):
-                return trap
-        return None
+            if posted:
+                found.setdefault(min(posted, key=_position), trap)
+        return found
 
     def _relevant_names(self) -> frozenset[str]:
         """The functions of the file (and classes of such methods) that lead to a single operation."""
+        callers: dict[str, set[str]] = {}
+        for definition, owner in self._functions.items():
+            name = definition.name if definition.name != "__init__" else owner.name if owner else ""
+            for called in self.syntax.called(definition):
+                callers.setdefault(called, set()).add(name)
         found: set[str] = set()
-        while True:
-            names = SINGLE | {"batch_isend_irecv"} | found
-            fresh = {
-                name
-                for definition, owner in self._functions.items()
-                if not names.isdisjoint(self.syntax.called(definition))
-                for name in (
-                    [definition.name] if definition.name != "__init__" else [owner.name if owner else ""]
-                )
-            } - found
-            if not fresh:
-                return frozenset(found)
+        waiting = [*SINGLE, "batch_isend_irecv"]
+        while waiting:
+            fresh = callers.get(waiting.pop(), set()) - found
             found |= fresh
+            waiting += fresh
+        return frozenset(found)
 
     def _roots(self) -> Iterator[Definition | None]:
         """Where to begin: the module (None), functions that the file does not call itself, then what is left."""

@@ -21,6 +21,9 @@ class Syntax:
         self._leaves: dict[ast.AST, bool] = {}
         self._assigned: dict[ast.AST, frozenset[str]] = {}
         self._texts: dict[ast.AST, str] = {}
+        self._generators: dict[ast.AST, bool] = {}
+        self.scopes = {scope.node: scope for scope in program.scopes.all}
+        """The scope of each module, class and function."""
 
     def called(self, node: ast.AST) -> frozenset[str]:
         """The last identifiers of everything that is called."""
@@ -47,6 +50,13 @@ class Syntax:
             names = (part for part in walk(node) if isinstance(part, ast.Name))
             self._assigned[node] = frozenset(name.id for name in names if isinstance(name.ctx, ast.Store))
         return self._assigned[node]
+
+    def is_generator(self, definition: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        """Whether calling the function does not run it at once."""
+        if definition not in self._generators:
+            suspends = (ast.Yield, ast.YieldFrom, ast.Await)
+            self._generators[definition] = any(isinstance(node, suspends) for node in walk(definition))
+        return self._generators[definition]
 
     def text(self, node: ast.AST) -> str:
         """The expression in a normal form: equal for equal code."""

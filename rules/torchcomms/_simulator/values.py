@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchmigrate.semantics.nodes import walk
-
 from .._groups.rank_names import is_rank_name, is_size_name
 from .schedule import Channels, Group, Operation, Transfer
 
@@ -228,10 +226,6 @@ def method_of(definition: ast.ClassDef, name: str) -> ast.FunctionDef | ast.Asyn
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and statement.name == name:
             return statement
     return None
-
-
-def is_generator(definition: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return any(isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await)) for node in walk(definition))
 
 
 def is_true(test: ast.expr) -> bool:

@@ -63,7 +63,7 @@ def traces(ctx: Context) -> bool:
 
 def is_traced(ctx: Context) -> bool:
     """Whether this file expects to be called from a trace: it asks whether it is."""
-    return any(use.symbol in IF_TRACING for use in ctx.uses.found)
+    return not ctx.uses.symbols.isdisjoint(IF_TRACING)
 
 
 def makes_torchscript(ctx: Context) -> bool:

@@ -113,6 +113,5 @@ def _eager(ctx: Context) -> str | None:
 
 def _script_only(name: str, ctx: Context) -> str | None:
     """The attribute of a ScriptFunction that the file reads from the function ``name``, if it does."""
-    attributes = (node for node in ctx.uses.flow.parents if isinstance(node, ast.Attribute))
-    read = (a.attr for a in attributes if isinstance(a.value, ast.Name) and a.value.id == name)
+    read = ctx.uses.flow.attributes.get(name, ())
     return next((attribute for attribute in read if attribute in _SCRIPT_FUNCTION_ONLY), None)

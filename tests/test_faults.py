@@ -1,0 +1,165 @@
+"""A fault of the tool costs what it was met in: a rule in a file, or a file; it is said, and all else is checked."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.support import settings_of
+from torchmigrate.engine import module, registry
+from torchmigrate.engine.context import Context
+from torchmigrate.model.findings import FileResult, Finding, Fix
+from torchmigrate.model.rule import Rule
+from torchmigrate.model.vocabulary import Safety, Sort
+from torchmigrate.project.files import Input
+from torchmigrate.rewrite.changes import Replace
+from torchmigrate.run import runner
+from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.tree import Tree
+from torchmigrate.semantics.uses import Use, Uses
+
+CALM = Rule(code="ZZ901", symbols=("torch.use",), message="calm", name="calm", family="test")
+WILD = Rule(code="ZZ902", symbols=("torch.use",), message="wild", name="wild", family="test")
+FILES = {
+    "a.py": b"import torch\ntorch.use(1)\ntorch.use(2)\n",
+    "b.py": b"import torch\ntorch.use(1)\ntorch.use('break')\ntorch.use(3)\n",
+    "c.py": b"import torch\ntorch.use(3)\n",
+}
+
+
+def breaks(use: Use) -> bool:
+    return use.call is not None and "break" in ast.dump(use.call)
+
+
+class Odd(Exception):
+    """One whose text is a fault, too."""
+
+    def __str__(self) -> str:
+        return "\x1b[2J\n::error::" * 200
+
+
+def in_check(use: Use, ctx: Context) -> Iterator[Finding]:
+    yield ctx.finding(use)
+    if breaks(use):
+        raise Odd
+
+
+def in_fix(use: Use, ctx: Context) -> Iterator[Finding]:
+    def fix() -> Fix:
+        if breaks(use):
+            raise KeyError("fix")
+        return Fix((ctx.renamed(use, "torch.other"),), Safety.SAFE, "Rename it")
+
+    yield ctx.finding(use, fix=fix)
+
+
+def in_edits(use: Use, ctx: Context) -> Iterator[Finding]:
+    name: Any = 1 if breaks(use) else ctx.symbol("torch.other", use)
+    assert isinstance(use.node, ast.expr)
+    change = Replace(use.node, name)
+    if not breaks(use):
+        change = ctx.renamed(use, "torch.other")
+    yield ctx.finding(use, fix=lambda: Fix((change,), Safety.SAFE, "Rename it"))
+
+
+@pytest.fixture
+def rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(registry, "rules", lambda: {rule.code: rule for rule in (CALM, WILD)})
+    monkeypatch.setattr(runner, "_screens", {})
+    yield
+    WILD.check_function = WILD.note_function = None
+    WILD.asks = ()
+
+
+def checked(files: Mapping[str, bytes], *flags: str) -> dict[str, FileResult]:
+    settings, minimum = settings_of(flags)
+    inputs = [Input(path, data) for path, data in files.items()]
+    return {result.path: result for result in runner.check(Tree(inputs, everywhere(settings, minimum)))}
+
+
+def codes(result: FileResult) -> list[tuple[int, str]]:
+    return [(f.location.line, f.code) for f in result.findings if f.location]
+
+
+@pytest.mark.usefixtures("rules")
+@pytest.mark.parametrize("wild", [in_check, in_fix])
+def test_a_rule_that_raises_says_nothing_of_that_file_and_all_else_is_said(wild: Callable[..., Any]) -> None:
+    WILD.check_function = wild
+    results = checked(FILES)
+    assert codes(results["a.py"]) == [(2, "ZZ901"), (2, "ZZ902"), (3, "ZZ901"), (3, "ZZ902")]
+    assert codes(results["b.py"]) == [(2, "ZZ901"), (3, "ZZ901"), (4, "ZZ901")]
+    assert codes(results["c.py"]) == [(2, "ZZ901"), (2, "ZZ902")]
+    assert [result.path for result in results.values() if result.errors] == ["b.py"]
+    (error,) = results["b.py"].errors
+    assert (error.line, error.column) == (3, 1)
+    assert "a fault in torchmigrate (" in error.message
+    assert "test_faults.py:" in error.message
+    assert "ZZ902 does not count in this file" in error.message
+    assert len(error.message) < 1000
+
+
+@pytest.mark.usefixtures("rules")
+@pytest.mark.parametrize("wild", [in_check, in_fix, in_edits])
+def test_fixing_passes_over_what_a_rule_fails_at(wild: Callable[..., Any]) -> None:
+    WILD.check_function = wild
+    settings, minimum = settings_of(["--show", "info"])
+    inputs = [Input(path, data) for path, data in FILES.items()]
+    fixed = {one.path: one for one in runner.fix(Tree(inputs, everywhere(settings, minimum)))}
+    assert [error.line for error in fixed["b.py"].result.errors] == [3]
+    assert not fixed["a.py"].result.errors
+    if wild is not in_check:
+        assert fixed["a.py"].after == FILES["a.py"].replace(b"use", b"other")
+    if wild is in_edits:
+        after = FILES["b.py"].replace(b"use(1)", b"other(1)").replace(b"use(3)", b"other(3)")
+        assert fixed["b.py"].after == after
+
+
+@pytest.mark.usefixtures("rules")
+def test_a_note_that_raises_is_said() -> None:
+    def note(use: Use, ctx: Context) -> Iterator[str]:
+        if breaks(use):
+            raise ValueError("note")
+        yield "noted"
+
+    WILD.note_function, WILD.asks = note, ("torch.use",)
+    results = checked(FILES)
+    assert [path for path, result in results.items() if result.errors] == ["b.py"]
+    assert codes(results["b.py"])
+
+
+def test_a_rule_for_project_files_that_raises_costs_that_rule_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = dict(registry.rules())
+    broken = next(rule for rule in known.values() if Sort.INDEX in rule.references)
+    whole = checked({"requirements.txt": REQUIREMENTS})
+
+    def fail(*_: object) -> Iterator[Finding]:
+        raise AssertionError
+
+    monkeypatch.setattr(broken, "check_reference_function", fail)
+    results = checked({"requirements.txt": REQUIREMENTS})
+    left = [finding for finding in codes(whole["requirements.txt"]) if finding[1] != broken.code]
+    assert codes(results["requirements.txt"]) == left
+    (error,) = results["requirements.txt"].errors
+    assert (error.line, broken.code in error.message) == (1, True)
+
+
+REQUIREMENTS = b"--extra-index-url https://download.pytorch.org/whl/cu126\ntorch==2.14.1+cu126\n"
+
+
+def test_a_fault_outside_of_every_rule_costs_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Uses
+
+    def uses(source: Any, *arguments: Any) -> Any:
+        if source.path == "b.py":
+            raise IndexError("lost")
+        return original(source, *arguments)
+
+    monkeypatch.setattr(module, "Uses", uses)
+    files = dict.fromkeys(FILES, b"import torch\ntorch.jit.script(f)\n")
+    results = checked(files)
+    assert [path for path, result in results.items() if result.findings] == ["a.py", "c.py"]
+    (error,) = results["b.py"].errors
+    assert "this file is not checked" in error.message

@@ -1,0 +1,27 @@
+"""Faults of the tool itself. One costs what it was met in, a rule in a file or a file, and is never passed over in silence."""
+
+from __future__ import annotations
+
+import os
+
+from torchmigrate.model.findings import FileError, Location
+
+
+def described(error: Exception) -> str:
+    """What to report: the kind of the fault, where in the tool it is, and what Python says of it."""
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+    said = str(error)
+    shown = f"{said[:500]}…" if len(said) > 500 else said
+    return f"a fault in torchmigrate ({type(error).__name__}{where}{': ' if said else ''}{shown})"
+
+
+def fault(error: Exception, path: str, code: str | None = None, place: Location | None = None) -> FileError:
+    """The error of a file that a fault was met in: by the rule ``code``, else outside of every rule."""
+    cost = "this file is not checked" if code is None else f"{code} does not count in this file"
+    message = f"{described(error)}: {cost}; please report it"
+    if place is None:
+        return FileError(path, message)
+    return FileError(path, message, place.line, place.column, place.cell)

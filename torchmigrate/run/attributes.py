@@ -1,0 +1,93 @@
+"""What a file has besides its content: owner, mode, access control list, extended attributes.
+
+A file that takes the place of another gets them all. Where the system refuses one, the new file is open to fewer and
+never to more than the old one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+from pathlib import Path
+
+ACL = "system.posix_acl_access"
+"""Where Linux keeps the access control list of a file; the group bits of such a file's mode are the list's mask."""
+
+
+def copy(status: os.stat_result, source: Path, target: Path) -> list[str]:
+    """Gives ``target``, which only its owner can open, what ``source`` with the ``status`` has.
+
+    Returns what could not be kept, in words. Raises OSError if the mode cannot be set.
+    """
+    lost: list[str] = []
+    mode = stat.S_IMODE(status.st_mode)
+    shared = mode >> 3 & mode & 0o7
+    if not _owned(target, status.st_uid, -1):
+        lost.append("its owner")
+        mode &= ~(stat.S_ISUID | stat.S_ISGID)
+    if not _owned(target, -1, status.st_gid):
+        lost.append("its group")
+        mode = mode & ~(stat.S_ISGID | 0o070) | shared << 3  # what the old group had and everybody has
+    lost += _attributes(source, target)
+    listed = _get(source, ACL)
+    if listed is None and not _removed(target, ACL):  # the list that the folder gives would let others in
+        lost.append("its group's access")
+        mode &= ~0o070
+    elif listed is not None and ("its group" in lost or not _set(target, ACL, listed)):
+        lost.append("its access control list")
+        mode &= ~0o070  # they are the mask of the list, and not what the group may do
+    os.chmod(target, mode)
+    return lost
+
+
+def _owned(path: Path, user: int, group: int) -> bool:
+    if sys.platform == "win32":
+        return True
+    with contextlib.suppress(OSError):
+        os.chown(path, user, group)
+    now = os.stat(path)
+    return user in (-1, now.st_uid) and group in (-1, now.st_gid)
+
+
+def _attributes(source: Path, target: Path) -> list[str]:
+    """Copies the extended attributes but for the access control list; returns those that could not be."""
+    if sys.platform != "linux":
+        return []
+    try:
+        names = os.listxattr(source)
+    except OSError:  # a file system without them
+        return []
+    lost = []
+    for name in sorted(set(names) - {ACL}):
+        value = _get(source, name)
+        if value is None or (_get(target, name) != value and not _set(target, name, value)):
+            lost.append(f"its attribute {name}")
+    return lost
+
+
+def _get(path: Path, name: str) -> bytes | None:
+    """The value of an attribute; None if the file has none, or it may not be read."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            return os.getxattr(path, name)
+    return None
+
+
+def _set(path: Path, name: str, value: bytes) -> bool:
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            os.setxattr(path, name, value)
+            return True
+    return False
+
+
+def _removed(path: Path, name: str) -> bool:
+    if sys.platform == "linux":
+        try:
+            os.removexattr(path, name)
+        except OSError as error:
+            return error.errno in (errno.ENODATA, errno.ENOTSUP)
+    return True
