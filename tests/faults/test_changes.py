@@ -54,10 +54,10 @@ def before_writing(change: Callable[[], object]) -> Callable[[], None]:
     def start() -> None:
         original = write.write_atomic
 
-        def late(*arguments: object) -> None:
+        def late(*arguments: object) -> object:
             write.write_atomic = original
             change()
-            original(*arguments)  # type: ignore[arg-type]
+            return original(*arguments)  # type: ignore[arg-type]
 
         write.write_atomic = late  # type: ignore[assignment]
 
