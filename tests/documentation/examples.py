@@ -51,7 +51,9 @@ EXAMPLES = {
     "Unwrap": Example("with old():\n    f()\n", "Unwrap(statement, statement.body)"),
     "Decide": Example("if old():\n    f()\nelse:\n    g()\n", "Decide(statement, False)"),
     "Insert": Example("f()\n", 'Insert(statement, template("g()"), after=True)'),
-    "ReplaceStatement": Example("old(x)\n", 'ReplaceStatement(statement, template("y = {x}\\nf(y)", x=call.args[0]))'),
+    "ReplaceStatement": Example(
+        "old(x)\n", 'ReplaceStatement(statement, template("y = {x}\\nf(y)", x=call.args[0]))'
+    ),
     "Merge": Example(
         "f(x)\nf(y)\n",
         'Merge((statements[0], statements[1]), template("f_all([\\n    {a},\\n    {b},\\n])", '

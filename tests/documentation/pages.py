@@ -6,8 +6,8 @@ import inspect
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +20,7 @@ from torchmigrate.cli.pages import as_page
 from torchmigrate.engine.registry import rules
 from torchmigrate.model.findings import Change
 from torchmigrate.model.rule import Rule
-from torchmigrate.model.versions import NEWEST, OLDEST, Version, render, severity
+from torchmigrate.model.versions import NEWEST, OLDEST, Version, parse, render, severity
 from torchmigrate.rewrite import changes
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +66,7 @@ def parts() -> list[Part]:
         Part(contributing, "context", context_table),
         Part(contributing, "changes", changes_table),
         Part(ROOT / "docs" / "rules.md", "rules", rules_page),
+        Part(ROOT / "docs" / "plugins.md", "example", plugin_example),
     ]
 
 
@@ -111,9 +112,11 @@ def codes_table() -> str:
             taken = {rule.code for rule in family}
             tens = {ten: [f"{prefix}{ten}{one}" for one in range(10)] for ten in range(10)}
             begun = [ten for ten in tens if taken.intersection(tens[ten])]
-            left = [code for ten in begun for code in tens[ten] if code not in taken and not code.endswith("0")]
+            left = [
+                code for ten in begun for code in tens[ten] if code not in taken and not code.endswith("0")
+            ]
             unused = [f"{prefix}{ten}" for ten in tens if ten not in begun]
-            rows.append((f"`{name}`", _ranges(left), _codes(unused)))
+            rows.append((f"`{name}`", _ranges(left), _ranges(unused)))
     rows += [(f"({what})", "", f"`{prefix}`") for prefix, what in RESERVED.items()]
     return _table(("Family", "Free beside related rules", "Free tens"), rows)
 
@@ -129,7 +132,9 @@ def context_table() -> str:
     """What a rule may ask of its context: methods with their parameters, and properties."""
     rows = []
     for name, member in vars(Context).items():
-        if name.startswith("_") or not _doc(member):
+        if name.startswith("_") or not (
+            inspect.isfunction(member) or isinstance(member, (property, cached_property))
+        ):
             continue
         shown = f"ctx.{name}"
         if inspect.isfunction(member):
@@ -162,6 +167,12 @@ def rules_page() -> str:
     return "\n".join(_section(rule) for rule in own_rules().values())
 
 
+def plugin_example() -> str:
+    """The rule of the package that shows how others bring rules."""
+    file = ROOT / "tests" / "data" / "plugin" / "acme_torch_rules" / "acme" / "global_seed.py"
+    return f"```python\n{file.read_text('utf-8')}```\n"
+
+
 def _section(rule: Rule) -> str:
     heading, rest = as_page(rule, color=False).split("\n", 1)
     return f"#{heading}\n{rest.rstrip()}\n- Severity: {severities(rule)}\n"
@@ -176,12 +187,24 @@ def severities(rule: Rule) -> str:
         return severity(version, rule.since, rule.deprecated, rule.breaks)
 
     versions = [(OLDEST[0], minor) for minor in range(OLDEST[1], NEWEST[1] + 1)]
-    said = at(OLDEST).value
+    said, first = at(OLDEST).value, _first_said(rule)
+    if first is not None:
+        versions = [version for version in versions if version >= first]
+        said = f"{at(first).value} from torch {render(first)}"
     for older, newer in pairwise(versions):
         if at(older) is not at(newer):
             said += f", {at(newer).value} from torch {render(newer)}"
     others = recorded().get(rule.code, set()) - {at(version).value for version in versions}
     return said + (f"; {' or '.join(sorted(others, key=_rank))} for some findings" if others else "")
+
+
+def _first_said(rule: Rule) -> Version | None:
+    """Before which target a rule has nothing to say, if all of its findings in the fixtures have one."""
+    folder = ROOT / "fixtures" / file_of(rule).relative_to(ROOT / "rules").with_suffix("")
+    texts = [file.read_text("utf-8") for file in folder.glob("*.findings")]
+    lines = [line for text in texts for line in text.splitlines() if f" {rule.code} " in line]
+    silent = [re.search(r"silent before (\d+\.\d+)\)", line) for line in lines]
+    return parse(min(found[1] for found in silent if found)) if lines and all(silent) else None
 
 
 @cache
@@ -223,7 +246,7 @@ def _codes(values: list[str]) -> str:
 
 
 def _ranges(codes: list[str]) -> str:
-    """``TS108–TS110`` for neighbours."""
+    """``TS108 to TS110`` for neighbours."""
 
     def groups() -> Iterator[list[str]]:
         group: list[str] = []
@@ -235,9 +258,9 @@ def _ranges(codes: list[str]) -> str:
         if group:
             yield group
 
-    return ", ".join(f"`{g[0]}`" if len(g) == 1 else f"`{g[0]}`–`{g[-1]}`" for g in groups())
+    return ", ".join(f"`{g[0]}`" if len(g) == 1 else f"`{g[0]}` to `{g[-1]}`" for g in groups())
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [head, ("---",) * len(head), *rows]
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)

@@ -11,7 +11,7 @@ from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety
 
 URL = re.compile(r"https://[\w.-]+/\S*")
-IN_A_WHEEL = re.compile(r"wheels?\b.*?\b(?:torch\w*/[\w./]+|\w+\.(?:py|hpp|pyi))", re.DOTALL)
+IN_A_WHEEL = re.compile(r"(?=.*\bwheels?\b)(?=.*\btorch\w*/[\w/]+)", re.DOTALL)
 HERE = re.compile(r"`(torchmigrate/[\w./]+)`")
 
 
@@ -31,7 +31,7 @@ def missing(rule: Rule) -> list[str]:
         "Why": part(rule, "Why"),
         "before and after, or What to do": shown,
         "Fix safety": rule.safety is Safety.MANUAL or part(rule, "Fix safety"),
-        "Source": URL.search(source) or IN_A_WHEEL.search(source) or HERE.search(source),
+        "Source": URL.search(source) or IN_A_WHEEL.match(source) or HERE.search(source),
     }
     return [name for name, there in has.items() if not there]
 
@@ -64,7 +64,7 @@ Source: torch 2.12 wheel: torch/old.py.
 @pytest.mark.parametrize(
     ("part_of_it", "name"),
     [
-        ("An old thing.\n\n", "a summary of one line"),
+        ("thing.\n", "a summary of one line"),
         ("Why: it is old.\n\n", "Why"),
         ("    →\n", "before and after, or What to do"),
         ("Fix safety: safe.\n\n", "Fix safety"),
