@@ -7,7 +7,8 @@ import re
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.text.edits import rendered
 
-_BLANKS = re.compile(rb"[ \t]*")
+_MEANINGLESS = re.compile(rb"[ \t]*(?:\([ \t\r\n(]*)?")
+"""White space, and parentheses that open: a node begins behind them."""
 
 
 class Shift:
@@ -47,7 +48,7 @@ class Shift:
     def fits(self, old: int, new: int) -> bool:
         """Whether ``new`` may be where ``old`` went: its shifted place, or anywhere in an edit that touches it.
 
-        White space that an edit leaves alone behind it means nothing there.
+        White space and opening parentheses that an edit leaves alone behind it mean nothing there.
         """
         touching = [
             (before, after)
@@ -57,8 +58,8 @@ class Shift:
         if not touching:
             return new == self._moved(old, True)
         (_, first), (before, last) = touching[0], touching[-1]
-        blanks = _BLANKS.match(self._text, before.end)
-        return first.start <= new <= last.end + (len(blanks[0]) if blanks else 0)
+        skipped = _MEANINGLESS.match(self._text, before.end)
+        return first.start <= new <= last.end + (len(skipped[0]) if skipped else 0)
 
 
 def touches(edit: Span, span: Span) -> bool:
