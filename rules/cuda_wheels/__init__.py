@@ -1,1 +1,3 @@
-"""Rules about what project files install: builds of torch, their indexes, images and companions."""
+"""Wheels, base images, CUDA versions and architectures in requirements, pyproject, lock files, conda, Docker, CI files
+and scripts.
+"""

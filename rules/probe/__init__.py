@@ -1,4 +1,5 @@
-"""The probe's verdicts: the page that `torchmigrate explain` shows for each code.
+"""What `torchmigrate probe` says of a machine.
 
-These rules watch no code; `torchmigrate.probe` says when each of them applies.
+These rules watch no code: each is the page that `torchmigrate explain` shows for a code, and `torchmigrate.probe` says when
+it applies.
 """

@@ -5,7 +5,8 @@ turn. An installation with `--no-deps`, or of torch alone from another index, br
 
 What to do: Install the release that goes with the installed torch: the hint is the command.
 
-Source: the requirements in the wheels' metadata on the package index.
+Source: the requirements in the wheels' metadata on the package index,
+`torchmigrate/tables/data/companions.json`.
 """
 
 from torchmigrate.api import Rule

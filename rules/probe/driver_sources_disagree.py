@@ -7,7 +7,7 @@ that answers is used.
 What to do: Reboot if the kernel's version differs from the libraries'; otherwise look for a second
 installation: `ldconfig -p | grep nvidia-ml`, `which -a nvidia-smi`.
 
-Source: the four sources, each named in the message.
+Source: the four sources, each named in the message; `torchmigrate/probe/nvidia.py` asks them.
 """
 
 from torchmigrate.api import Rule

@@ -8,7 +8,7 @@ What to do: Name another interpreter with `--python PATH`, or mend the environme
 breaks when the Python it was made from is moved or removed.
 
 Source: the order in which an interpreter is looked for: `--python`, `$VIRTUAL_ENV`, `$CONDA_PREFIX`, `.venv`
-from here upward, `python3` on PATH.
+from here upward, `python3` on PATH; `torchmigrate/probe/collect.py`.
 """
 
 from torchmigrate.api import Rule

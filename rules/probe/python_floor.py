@@ -5,7 +5,7 @@ wheel, or takes an older torch without saying so.
 
 What to do: Make an environment with a Python that the target has wheels for: the hint is the command.
 
-Source: the wheels' file names on the package index.
+Source: the wheels' file names on the package index, `torchmigrate/tables/data/wheels_read.json`.
 """
 
 from torchmigrate.api import Rule

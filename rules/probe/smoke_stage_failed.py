@@ -7,7 +7,7 @@ failure ends the run, since after an error of the device every later answer woul
 What to do: The message names the cause where it is a known one, and the hint is then that of the finding
 about the cause.
 
-Source: the stage's own exception.
+Source: the stage's own exception; the stages are in `torchmigrate/probe/snippets/smoke.py`.
 """
 
 from torchmigrate.api import Rule

@@ -6,7 +6,7 @@ Python, for Intel Macs, or for Linux without glibc.
 What to do: Upgrade the system, use a container with a newer one, or stay with the release that the hint
 names.
 
-Source: the wheels' platform tags on the package index.
+Source: the wheels' platform tags on the package index, `torchmigrate/tables/data/wheels_read.json`.
 """
 
 from torchmigrate.api import Rule

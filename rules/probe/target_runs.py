@@ -7,7 +7,8 @@ other builds.
 What to do: Run the command in the hint, in the judged environment. It pins the local version (`+cu126`) where
 the plain one could be taken as installed already.
 
-Source: the tables of builds, each row with its source.
+Source: the tables of builds, `torchmigrate/tables/data/wheels_read.json` and
+`torchmigrate/tables/data/wheels_documented.json`, each row with its source.
 """
 
 from torchmigrate.api import Rule

@@ -6,7 +6,7 @@ The probe stopped it and judged torch by its files, without running it.
 What to do: Give it more time with `--timeout 60`. If it still does not end, look at what it waits for:
 `nvidia-smi` that hangs as well means the driver (see RT018).
 
-Source: the time limit of the probe.
+Source: the time limit of the probe, `torchmigrate/probe/ask.py`.
 """
 
 from torchmigrate.api import Rule

@@ -6,7 +6,7 @@ installed over another by a different installer.
 What to do: Install the same version again, over the broken files: the hint is the command. Where a cause is
 known, another finding takes the place of this one (RT006, RT007).
 
-Source: the exception's last line, as the interpreter gave it.
+Source: the exception's last line, as the interpreter gave it; `torchmigrate/probe/snippets/imported.py` asks for it.
 """
 
 from torchmigrate.api import Rule

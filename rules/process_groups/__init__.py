@@ -1,1 +1,1 @@
-"""Rules about process groups that are handed over by name."""
+"""Process groups named by strings, in functional collectives, operators, custom operators and look-ups."""

@@ -1,1 +1,1 @@
-"""Rules about stream capture."""
+"""`is_current_stream_capturing` and its spellings."""

@@ -1,1 +1,1 @@
-"""Rules about comments that silence findings."""
+"""Suppression comments that silence nothing, or cannot be understood."""

@@ -8,6 +8,10 @@ Why: it silences nothing, though its author meant it to. The forms are:
     # torchmigrate: ignore-file TS -- why
 
 A code is that of a rule, or how such codes begin, in capitals, without brackets.
+
+What to do: write one of these forms, or take the comment away.
+
+Source: `torchmigrate/text/directives.py`.
 """
 
 from torchmigrate.api import Rule

@@ -1,1 +1,3 @@
-"""Rules about process groups on the torchcomms engine, torch 2.15's default behind `nccl`."""
+"""What breaks or changes with torchcomms and with the `nccl` backend of torch 2.15: initialization, groups made by some
+ranks, point-to-point operations that must overlap.
+"""

@@ -2,11 +2,17 @@
 
 Why: torch 2.4 and newer raise a FutureWarning for names that got better ones long ago.
 
-    dist._all_gather_base(output, input)               → dist.all_gather_into_tensor(output, input)
-    dist._reduce_scatter_base(output, input)           → dist.reduce_scatter_tensor(output, input)
-    dist.reduce_op.SUM                                 → dist.ReduceOp.SUM
-    dist.distributed_c10d._get_global_rank(group, 0)   → dist.get_global_rank(group, 0)
-    dist.distributed_c10d._set_pg_timeout(t, group)    → dist.set_timeout(t, group)          (torch 2.14)
+    dist._all_gather_base(output, input)
+    dist._reduce_scatter_base(output, input)
+    dist.reduce_op.SUM
+    dist.distributed_c10d._get_global_rank(group, 0)
+    dist.distributed_c10d._set_pg_timeout(t, group)
+    →
+    dist.all_gather_into_tensor(output, input)
+    dist.reduce_scatter_tensor(output, input)
+    dist.ReduceOp.SUM
+    dist.get_global_rank(group, 0)
+    dist.set_timeout(t, group)
 
 `all_reduce_coalesced` and `all_gather_coalesced` have no public successor: call the plain collective in a loop, or
 put the tensors into one flat tensor.

@@ -13,7 +13,9 @@ to mend it.
         dist.P2POp(dist.irecv, incoming, peer),
     ])
 
-How it is found, fix safety: see TC404.
+How it is found: see TC404.
+
+Fix safety: unsafe, and made under the conditions of TC404.
 
 What to do where there is no fix: order the two sides (`if rank < peer:` send first, else receive first), or use one
 group for each direction.

@@ -14,7 +14,9 @@ and hangs before, when batches and single operations used different communicator
 schedule, give each direction a group of its own, or make one that keeps a communicator for each pair, on every
 rank: `pairs = dist.new_group(ranks, backend="nccl-lazy")` (torch 2.14 and newer).
 
-How it is found, fix safety: see TC404.
+How it is found: see TC404.
+
+Fix safety: unsafe, and made under the conditions of TC404.
 
 How to see it: a profile shows the transfers one after the other.
 

@@ -1,1 +1,3 @@
-"""Rules about TorchScript."""
+"""TorchScript: scripting and tracing, files, freezing, markers and guards, the TorchScript ONNX exporter, the Lite
+interpreter.
+"""

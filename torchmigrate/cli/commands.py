@@ -406,6 +406,9 @@ def main() -> None:
     except click.ClickException as error:
         output.print_error(error)
         status = error.exit_code
+    except ConfigError as error:
+        output.print_error(options.Failure(str(error)))
+        status = 2
     except (click.Abort, KeyboardInterrupt):
         status = 130
     except Exception as error:

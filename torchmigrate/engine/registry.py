@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 
 @cache
 def rules() -> Mapping[str, Rule]:
-    """All rules by code, in the order of their codes. Raises ValueError if two have the same code."""
+    """All rules by code, in the order of their codes.
+
+    Raises ConfigError for a rule whose code or symbols are not such as rules have, if two have the same code, and for
+    a package of another distribution that cannot be imported.
+    """
     found: dict[str, Rule] = {}
     for module in _modules():
         rule = getattr(module, "rule", None)
@@ -32,10 +37,26 @@ def rules() -> Mapping[str, Rule]:
             continue
         rule.name, rule.family = _names(module)
         rule.doc = module.__doc__ or ""
-        if rule.code in found:
-            raise ValueError(f"{rule.code} is both {found[rule.code].name} and {rule.name}")
+        other = found.get(rule.code)
+        wrong = (
+            _wrong(rule) if other is None else f"{rule.code} is also the code of {other.family}/{other.name}"
+        )
+        if wrong is not None:
+            from torchmigrate.settings.config import ConfigError
+
+            raise ConfigError(f"{module.__file__}: {wrong}")
         found[rule.code] = rule
     return dict(sorted(found.items()))
+
+
+def _wrong(rule: Rule) -> str | None:
+    """What the rest of this tool could not deal with in a rule."""
+    if not re.fullmatch(r"[A-Z]{2}[0-9]{3}", rule.code):
+        return f"the code {rule.code!r} is not two capitals and three digits"
+    for symbol in rule.watched:
+        if not symbol.startswith(("torch.", ".", "$")):
+            return f"the symbol {symbol!r} does not begin with `torch.`, a dot or a dollar sign"
+    return None
 
 
 def selected(settings: Settings) -> Mapping[str, Rule]:
@@ -65,7 +86,8 @@ def _names(module: ModuleType) -> tuple[str, str]:
 def _modules() -> Iterator[ModuleType]:
     yield from _below(importlib.import_module("torchmigrate.rules"))
     for package in offered():
-        yield from _below(package)
+        with _importing(package.__name__):
+            yield from _below(package)
 
 
 def _below(package: ModuleType) -> Iterator[ModuleType]:
@@ -83,6 +105,19 @@ def _below(package: ModuleType) -> Iterator[ModuleType]:
                         yield importlib.import_module(f"{package.__name__}.{entry.name}.{stem}")
 
 
+@contextlib.contextmanager
+def _importing(name: str) -> Iterator[None]:
+    """Names the package of another distribution whose code fails."""
+    try:
+        yield
+    except Exception as error:
+        from torchmigrate.settings.config import ConfigError
+
+        raise ConfigError(
+            f"the rules of another package, {name}, cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+
+
 _GROUP = b"torchmigrate.rules"
 
 
@@ -93,7 +128,8 @@ def offered() -> Iterator[ModuleType]:
     from importlib.metadata import entry_points
 
     for entry in sorted(entry_points(group=_GROUP.decode()), key=lambda entry: entry.name):
-        module = entry.load()
+        with _importing(entry.value):
+            module = entry.load()
         if isinstance(module, ModuleType):
             yield module
 

@@ -8,7 +8,8 @@ from bisect import bisect_left, bisect_right
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.text.edits import rendered
 
-_BLANKS = re.compile(rb"[ \t]*")
+_MEANINGLESS = re.compile(rb"[ \t]*(?:\([ \t\r\n(]*)?")
+"""White space, and parentheses that open: a node begins behind them."""
 
 
 class Shift:
@@ -51,15 +52,15 @@ class Shift:
     def fits(self, old: int, new: int) -> bool:
         """Whether ``new`` may be where ``old`` went: its shifted place, or anywhere in an edit that touches it.
 
-        White space that an edit leaves alone behind it means nothing there.
+        White space and opening parentheses that an edit leaves alone behind it mean nothing there.
         """
         first = last = bisect_left(self._ends, old)
         while last < len(self.old) and self.old[last].start <= old:
             last += 1
         if first == last:
             return new == self._moved(old, True)
-        blanks = _BLANKS.match(self._text, self.old[last - 1].end)
-        return self.new[first].start <= new <= self.new[last - 1].end + (len(blanks[0]) if blanks else 0)
+        skipped = _MEANINGLESS.match(self._text, self.old[last - 1].end)
+        return self.new[first].start <= new <= self.new[last - 1].end + (len(skipped[0]) if skipped else 0)
 
     def touches(self, span: Span) -> bool:
         """Whether an edit changes the inside of ``span``, which is of before; one at its edge does not."""

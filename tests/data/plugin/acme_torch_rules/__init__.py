@@ -1,0 +1,1 @@
+"""What Acme asks of code that uses torch."""

@@ -1,0 +1,37 @@
+"""What is written from the code is up to date; ``--accept`` writes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.documentation.examples import EXAMPLES
+from tests.documentation.pages import OTHERS, RESERVED, Part, families, own_rules, parts, prefixes, vocabulary
+
+
+@pytest.mark.parametrize("part", parts(), ids=lambda part: f"{part.path.name}-{part.name}")
+def test_a_part_is_what_the_code_says(part: Part, accept: bool) -> None:
+    if accept:
+        part.write()
+    assert part.present == part.made(), "pytest tests/documentation --accept"
+
+
+def test_every_change_has_an_example() -> None:
+    assert vocabulary() == list(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_of_its_change_and_does_something(name: str) -> None:
+    example = EXAMPLES[name]
+    assert f"{name}(".lower() in example.code.lower()
+    assert example.after != example.before
+
+
+def test_no_two_families_share_codes() -> None:
+    begun = Counter(prefix for family in families().values() for prefix in prefixes(family))
+    assert [prefix for prefix, count in begun.items() if count > 1 or prefix in RESERVED] == []
+
+
+def test_codes_of_other_packages_are_left_to_them() -> None:
+    assert [code for code in own_rules() if code.startswith(OTHERS)] == []

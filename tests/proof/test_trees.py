@@ -1,0 +1,108 @@
+"""Trees before and after edits: what an edit may make of the node around it, and where the rest has to be."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchmigrate.model.findings import Edit
+from torchmigrate.proof.offsets import Shift
+from torchmigrate.proof.trees import TreeComparison
+from torchmigrate.text.read import read
+
+
+def difference(text: str, *replacements: tuple[int, str, str]) -> str | None:
+    """What differs around replacements (offset, old, new); each old text has to stand at or behind its offset."""
+    edits = []
+    for least, old, new in replacements:
+        at = text.index(old, least)
+        edits.append(Edit(at, at + len(old), new))
+    before = read("a.py", text.encode())
+    after = read("a.py", before.replaced(edits))
+    node = TreeComparison(before, after, Shift(before.text, edits)).difference()
+    return None if node is None else type(node).__name__
+
+
+@pytest.mark.parametrize(
+    ("text", "replacements"),
+    [
+        ("x = old(a)\n", [(0, "old", "new")]),
+        (
+            "x = old(a) * c\n",
+            [
+                (0, "old(", "("),
+            ],
+        ),
+        ("x = old(a, b)\n", [(0, ", b", "")]),
+        ("a\nb\nc\n", [(0, "b\n", "")]),
+        ("with a, b:\n    f()\n", [(0, "a, ", "")]),
+        ("@old\ndef f(): ...\n", [(0, "@old\n", "")]),
+        ("class C(Old):\n    x = 1\n", [(0, "(Old)", "")]),
+    ],
+)
+def test_what_an_edit_covers_may_change(text: str, replacements: list[tuple[int, str, str]]) -> None:
+    assert difference(text, *replacements) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "replacements", "node"),
+    [
+        ("x = old(a + b) * c\n", [(0, "old(", ""), (13, ")", "")], "Call"),
+        ("if a:\n    b\nc\n", [(11, "\n", "\n    ")], "Module"),
+        ("x = f(a)\n", [(0, "(a", "(a, b")], None),
+        ("x = f(a, c)\n", [(0, "a", "a, b")], "Call"),
+        ('x = 1\n"""text"""\n', [(0, "x = 1\n", "")], "Module"),
+    ],
+)
+def test_what_lies_around_an_edit_must_not(
+    text: str, replacements: list[tuple[int, str, str]], node: str | None
+) -> None:
+    assert difference(text, *replacements) == node
+
+
+NOTED, NAMED = " = note(int,", " = note(int, "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = note(int, a)\n",
+        "x = note(int, \t a)\n",
+        "x = note(int, a )\n",
+        "x = note(int, (a))\n",
+        "x = note(int, ((a) ))\n",
+        "x = note(int, (\n    a\n))\n",
+        "x = note(int, (a) + b)\n",
+        "x = note(int, a + b)\n",
+    ],
+)
+def test_blanks_between_an_edit_and_a_part_mean_nothing(text: str) -> None:
+    assert difference(text, (1, NOTED, ": int ="), (text.rindex(")"), ")", "")) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = note(int, f\n    .g)\n",
+        "x = note(int, f\n    .g )\n",
+        "x = note(int, f\n    .g\n)\n",
+        "x = note(int, f  # why\n.g)\n",
+    ],
+)
+def test_a_parenthesis_that_closes_behind_a_part_is_none_of_it(text: str) -> None:
+    assert difference(text, (1, NAMED, ": int = (")) is None
+
+
+@pytest.mark.parametrize("value", ["a + b", "(a) + b", "a + (b)", "a + b ", "a\n + b"])
+def test_a_part_that_comes_apart_is_refused_whatever_stands_around_it(value: str) -> None:
+    text = f"x = note(int, {value})\n"
+    assert difference(text, (1, NAMED, ": int = (c * ")) is not None
+    assert difference(text, (1, NOTED, ": int = (c *")) is not None
+    assert difference(text, (1, NAMED, ": int = c * (")) is None
+
+
+@pytest.mark.parametrize("behind", ["(d)", ".d", "[d]"])
+def test_a_part_that_takes_in_what_stands_behind_it_is_refused(behind: str) -> None:
+    text = f"x = note(int, a + b){behind}\n"
+    end = text.index(")")
+    assert difference(text, (1, NAMED, ": int = "), (end, ")", "")) is not None
+    assert difference(text, (1, NAMED, ": int = (")) is None

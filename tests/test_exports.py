@@ -1,0 +1,97 @@
+"""Files that hand names of torch's on to each other: what each exports, and which files are looked at again for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from torchmigrate.gates.watch import Watch
+from torchmigrate.project.exports import Linker
+from torchmigrate.project.mentions import Facts
+from torchmigrate.project.project import Project
+from torchmigrate.semantics.uses import Uses
+from torchmigrate.text.read import read
+
+WATCH = Watch(["torch.jit.script", "torch.jit.save"])
+
+
+class Linked:
+    """A project of these files after linking: its exports, and how often each file was looked at."""
+
+    def __init__(self, texts: dict[str, str], missing: str = "") -> None:
+        self.texts = {f"/p/{path}": text for path, text in texts.items()}
+        self.missing = f"/p/{missing}"
+        self.looks: Counter[str] = Counter()
+        self.project = Project(self.texts, self._read)
+        hot = [path for path, text in self.texts.items() if WATCH.gate.passes(text.encode())]
+        self.facts = {path: self._look(path, self.texts[path].encode()) for path in hot}
+        self.looks.clear()
+        Linker(list(self.texts), self._read, self._look, self.facts, self.project, WATCH).link()
+
+    def _read(self, path: str) -> bytes:
+        if path == self.missing:
+            raise FileNotFoundError(path)
+        return self.texts[path].encode()
+
+    def _look(self, path: str, data: bytes) -> Facts:
+        self.looks[path.removeprefix("/p/")] += 1
+        uses = Uses(read(path, data), WATCH, self.project.links(path))
+        _ = uses.found
+        return Facts(uses.exports, frozenset(uses.unlinked))
+
+    @property
+    def exports(self) -> dict[str, dict[str, str]]:
+        return {path.removeprefix("/p/"): names for path, names in self.project.exports.items()}
+
+
+COMPAT = "import torch\nscript = torch.jit.script\n"
+
+
+def test_a_file_that_takes_an_exported_name_is_looked_at_again() -> None:
+    linked = Linked(
+        {"compat.py": COMPAT, "use.py": "from compat import script\nscript(f)\n", "other.py": "script(f)\n"}
+    )
+    assert linked.exports == {
+        "compat.py": {"script": "torch.jit.script"},
+        "use.py": {"script": "torch.jit.script"},
+    }
+    assert linked.looks["use.py"] >= 1
+    assert linked.looks["other.py"] == 0
+
+
+def test_a_chain_is_followed_to_its_end() -> None:
+    texts = {"m0.py": COMPAT.replace("script =", "s0 =")}
+    texts |= {f"m{i}.py": f"from m{i - 1} import s{i - 1} as s{i}\n" for i in range(1, 5)}
+    assert Linked(texts).exports["m4.py"] == {"s4": "torch.jit.script"}
+
+
+def test_a_circle_of_imports_ends() -> None:
+    texts = {"a.py": f"from b import script as other\n{COMPAT}", "b.py": "from a import script\n"}
+    linked = Linked(texts)
+    assert linked.exports["a.py"]["script"] == linked.exports["b.py"]["script"] == "torch.jit.script"
+
+
+def test_a_name_that_leads_to_no_symbol_is_not_exported() -> None:
+    assert Linked({"a.py": "import torch\nones = torch.ones\ntorch.jit.script(ones)\n"}).exports == {}
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "from .compat import script",
+        "from pkg.compat import (\n    script,\n)",
+        "from . import compat\ncompat.script",
+    ],
+)
+def test_the_ways_to_import_it(user: str) -> None:
+    linked = Linked({"pkg/__init__.py": "", "pkg/compat.py": COMPAT, "pkg/use.py": f"{user}\n"})
+    assert linked.looks["pkg/use.py"] >= 1
+
+
+def test_a_file_that_has_gone_keeps_its_first_result_and_ends_nothing() -> None:
+    user = "import torch\nfrom compat import script\nscript(torch.jit.save)\n"
+    linked = Linked({"compat.py": COMPAT, "gone.py": user, "use.py": user}, missing="gone.py")
+    assert linked.exports["use.py"] == {"script": "torch.jit.script"}
+    assert linked.looks["gone.py"] == 0
+    assert "/p/gone.py" in linked.facts
