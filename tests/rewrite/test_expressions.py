@@ -122,6 +122,10 @@ def test_a_part_may_come_from_another_statement() -> None:
         ("f(\n    a,\n    b,\n)", "b", "f(\n    a,\n)"),
         ("f(\n    a,  # one\n    b,  # two\n    c,\n)", "b", "# two\nf(\n    a,  # one\n    c,\n)"),
         ("f((a), (b))", "b", "f((a))"),
+        # One argument alone needs no lines of its own, but for a comma that asks for them.
+        ("f(\n    a, b\n)", "b", "f(a)"),
+        ("f(\n    a,\n    b\n)", "b", "f(a)"),
+        ("f(\n    a,  # one\n    b\n)", "b", "f(a)  # one"),
     ],
 )
 def test_an_argument_goes(before: str, gone: str, after: str) -> None:

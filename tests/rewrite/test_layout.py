@@ -50,6 +50,15 @@ def longer(source: Source) -> Change:
             f"d = {{\n    'a': f({'a' * 36}),\n}}\n",
             f"d = {{\n    'a': f(\n        {'a' * 36}, k={'w' * 40}\n    ),\n}}\n",
         ),
+        # So does what stood on a line of its own and no longer fits.
+        (
+            f"y = f(\n    {'a' * 44}, 1\n)\n",
+            f"y = f(\n    {'a' * 44},\n    1,\n    k={'w' * 40},\n)\n",
+        ),
+        (
+            f"y = f(\n    1, *{'a' * 20}\n)\n",
+            f"y = f(\n    1, *{'a' * 20}, k={'w' * 40}\n)\n",
+        ),
         # Inside of an f-string nothing breaks.
         (f"y = f'{{f({'a' * 40})}}'\n", f"y = f'{{f({'a' * 40}, k={'w' * 40})}}'\n"),
     ],
@@ -85,3 +94,22 @@ def test_lines_that_were_long_before_stay() -> None:
 
     before = f"y = f(1) + g({'a' * 80}, 2)\n"
     assert changed(before, change) == f"y = module.f(1) + g({'a' * 80}, 2)\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = f(\n    T,\n    [\n        1,\n    ],\n)\n", "x = [\n    1,\n]\n"),
+        ("x = f(T, [\n    1,\n])\n", "x = [\n    1,\n]\n"),
+        (
+            "if c:\n    g(\n        f(\n            T,\n            {\n                # c\n                1: 2,\n            },\n        )\n    )\n",
+            "if c:\n    g(\n        {\n            # c\n            1: 2,\n        }\n    )\n",
+        ),
+    ],
+)
+def test_an_argument_in_the_place_of_its_call_moves_to_the_left(before: str, after: str) -> None:
+    def unwrap(source: Source) -> Change:
+        found = call(source, "f")
+        return replace(found, "{value}", value=found.args[1])
+
+    assert changed(before, unwrap) == after

@@ -222,6 +222,18 @@ def test_an_import_comes_where_isort_has_it(before: str, after: str) -> None:
         ("from a import (b)\n", "from a import (b, new)\n"),
         ("from a import (\n    b,\n    c,\n)\n", "from a import (\n    b,\n    c,\n    new,\n)\n"),
         ("from a import (\n    b\n)\n", "from a import (\n    b,\n    new\n)\n"),
+        # Names that stand as isort has them stay so.
+        ("from a import b, zip\n", "from a import b, new, zip\n"),
+        ("from a import ABC, Bar, zip\n", "from a import ABC, Bar, new, zip\n"),
+        ("from a import zip, b\n", "from a import zip, b, new\n"),
+        (
+            "from a import (\n    b,  # one\n    c,  # two\n    zip,\n)\n",
+            "from a import (\n    b,  # one\n    c,  # two\n    new,\n    zip,\n)\n",
+        ),
+        (
+            "from a import (\n    b,  # one\n    c,\n)\n",
+            "from a import (\n    b,  # one\n    c,\n    new,\n)\n",
+        ),
     ],
 )
 def test_an_import_is_extended(before: str, after: str) -> None:

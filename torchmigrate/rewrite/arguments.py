@@ -6,6 +6,8 @@ from collections.abc import Collection, Sequence
 
 import libcst as cst
 
+from .comments import lost
+
 _SPACE = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
@@ -16,6 +18,22 @@ def dropped(arguments: Sequence[cst.Arg], gone: Collection[cst.Arg]) -> list[cst
         last = arguments[-1]
         kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
     return kept
+
+
+def joined(call: cst.Call) -> cst.Call:
+    """A call of which one argument was left, on one line if nothing but white space breaks it.
+
+    A comma behind the last argument says that the lines are to stay, as it does to a formatter.
+    """
+    if len(call.args) != 1 or not isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace):
+        return call
+    (only,) = call.args
+    if isinstance(only.comma, cst.Comma):
+        return call
+    bare = only.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
+    on_line = call.with_changes(whitespace_before_args=cst.SimpleWhitespace(""), args=[bare])
+    is_short = "\n" not in cst.Module([]).code_for_node(bare)
+    return on_line if is_short and not lost(call, [on_line]) else call
 
 
 def added(call: cst.Call, value: cst.BaseExpression, keyword: str | None, *, first: bool = False) -> cst.Call:
@@ -55,11 +73,12 @@ def _between(call: cst.Call) -> cst.Comma:
     spaces = spaces or [call.whitespace_before_args]
     if all(isinstance(space, cst.ParenthesizedWhitespace) for space in spaces):
         return cst.Comma(
-            whitespace_after=_without_comments(cst.ensure_type(spaces[-1], cst.ParenthesizedWhitespace))
+            whitespace_after=without_comments(cst.ensure_type(spaces[-1], cst.ParenthesizedWhitespace))
         )
     return _SPACE
 
 
-def _without_comments(space: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
+def without_comments(space: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
+    """The line break alone."""
     first = space.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
     return space.with_changes(first_line=first, empty_lines=[])

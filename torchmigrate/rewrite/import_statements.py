@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from bisect import bisect_right
 from collections.abc import Collection
 
 import libcst as cst
@@ -11,22 +12,39 @@ import libcst as cst
 from torchmigrate.model.findings import Edit
 from torchmigrate.text.source import Source
 
+from .arguments import without_comments
 from .changes import AddImport, Rebind
 
 Import = cst.Import | cst.ImportFrom
 
 
 def extended(node: cst.ImportFrom, name: str) -> cst.ImportFrom:
-    """The import with one more name, on a line of its own where the others have theirs."""
+    """The import with one more name, on a line of its own where the others have theirs.
+
+    It comes where isort has it if the others stand so, else behind them.
+    """
     assert not isinstance(node.names, cst.ImportStar)
     *others, last = node.names
-    new = cst.ImportAlias(cst.Name(name), comma=last.comma)
     comma = others[-1].comma if others else cst.MaybeSentinel.DEFAULT
     if not isinstance(comma, cst.Comma):
         comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
         if node.lpar is not None and isinstance(node.lpar.whitespace_after, cst.ParenthesizedWhitespace):
             comma = cst.Comma(whitespace_after=node.lpar.whitespace_after)
+    if isinstance(comma.whitespace_after, cst.ParenthesizedWhitespace):
+        comma = comma.with_changes(whitespace_after=without_comments(comma.whitespace_after))
+    ranks = [_rank(alias.evaluated_name) for alias in node.names]
+    index = bisect_right(ranks, _rank(name)) if ranks == sorted(ranks) else len(ranks)
+    if index < len(ranks):
+        new = cst.ImportAlias(cst.Name(name), comma=comma)
+        return node.with_changes(names=[*node.names[:index], new, *node.names[index:]])
+    new = cst.ImportAlias(cst.Name(name), comma=last.comma)
     return node.with_changes(names=[*others, last.with_changes(comma=comma), new])
+
+
+def _rank(name: str) -> tuple[int, str]:
+    """Where isort puts a name of an import: constants, then classes, then all others."""
+    kind = 0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2
+    return kind, name.lower()
 
 
 def without_names(node: Import, gone: Collection[int]) -> Import:

@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchmigrate.model.findings import Span
 
+from .comments import comments
 from .region import Region, parents_of, spans_of
 
 _NO_COMMA = cst.MaybeSentinel.DEFAULT
@@ -48,7 +49,8 @@ class _Long:
         """The call with its arguments on a line of their own if they fit, else on a line each."""
         arguments = self.call.args
         has_comma = isinstance(arguments[-1].comma, cst.Comma)
-        if not has_comma and len(self.indent) + 4 + len(_listed(arguments)) <= limit:
+        is_broken = _is_on_own_line(self.call)
+        if not (has_comma or is_broken) and len(self.indent) + 4 + len(_listed(arguments)) <= limit:
             last = arguments[-1].with_changes(whitespace_after_arg=self._line(""))
             return self.call.with_changes(
                 args=[*arguments[:-1], last], whitespace_before_args=self._line("    ")
@@ -57,13 +59,19 @@ class _Long:
 
     def _exploded(self) -> cst.Call:
         *others, last = self.call.args
-        comma = cst.Comma(whitespace_after=self._line("    "))
-        made = [argument.with_changes(comma=comma) for argument in others]
+        first: cst.BaseParenthesizableWhitespace = self._line("    ")
+        end: cst.BaseParenthesizableWhitespace = self._line("")
+        if _is_on_own_line(self.call):
+            first, end = self.call.whitespace_before_args, last.whitespace_after_arg
+        made = [argument.with_changes(comma=cst.Comma(whitespace_after=first)) for argument in others]
         if last.star:
-            made.append(last.with_changes(whitespace_after_arg=self._line(""), comma=_NO_COMMA))
+            made.append(last.with_changes(whitespace_after_arg=end, comma=_NO_COMMA))
         else:
-            made.append(last.with_changes(comma=cst.Comma(whitespace_after=self._line(""))))
-        return self.call.with_changes(args=made, whitespace_before_args=self._line("    "))
+            no_space = cst.SimpleWhitespace("")
+            made.append(
+                last.with_changes(whitespace_after_arg=no_space, comma=cst.Comma(whitespace_after=end))
+            )
+        return self.call.with_changes(args=made, whitespace_before_args=first)
 
     def _line(self, extra: str) -> cst.ParenthesizedWhitespace:
         first = cst.TrailingWhitespace(whitespace=cst.SimpleWhitespace(""))
@@ -87,7 +95,8 @@ def _too_long(region: Region, module: cst.Module, limit: int) -> _Long | None:
         if not isinstance(node, cst.Call) or node in region.spans or not node.args:
             continue
         line = _line(text, span.start)
-        if len(line) > limit and _may_break(text, node, span):
+        own_line = _line(text, spans[node.args[0]].start) if _is_on_own_line(node) else ""
+        if len(own_line) > limit or (len(line) > limit and _may_break(text, node, span)):
             statement = _statement(node, parents)
             if statement is not None:
                 around = _indent(_line(text, spans[statement].start))
@@ -110,6 +119,17 @@ def _may_break(text: bytes, call: cst.Call, span: Span) -> bool:
     behind = text[span.end : text.find(b"\n", span.end)].split(b"#")[0]
     is_plain = b"\n" not in code and not isinstance(call.args[0].value, cst.GeneratorExp)
     return is_plain and len(_listed(call.args)) >= _WORTHWHILE and len(behind) < _BEHIND
+
+
+def _is_on_own_line(call: cst.Call) -> bool:
+    """Whether the arguments stand together on one line between those of the parentheses."""
+    ends = call.whitespace_before_args, call.args[-1].whitespace_after_arg
+    return (
+        all(isinstance(space, cst.ParenthesizedWhitespace) for space in ends)
+        and not comments([call])
+        and "\n" not in _listed(call.args[:-1])
+        and "\n" not in _listed([call.args[-1].with_changes(whitespace_after_arg=cst.SimpleWhitespace(""))])
+    )
 
 
 def _listed(arguments: Sequence[cst.Arg]) -> str:
@@ -143,3 +163,31 @@ def _with(module: cst.Module, call: cst.Call, new: cst.Call) -> cst.Module:
             return new if original_node is call else updated_node
 
     return cst.ensure_type(module.visit(Replacing()), cst.Module)
+
+
+def hang_of(region: Region, call: cst.Call, argument: cst.Arg) -> str:
+    """How much further than the line of its call the line of an argument is indented; nothing if that begins otherwise."""
+    start = region.spans[argument].start
+    around, own = _line(region.text, region.spans[call].start), _line(region.text, start)
+    begins_line = not region.text[:start].decode().rpartition("\n")[2].strip()
+    return _indent(own).removeprefix(_indent(around)) if begins_line else ""
+
+
+def outdented(node: cst.BaseExpression, hang: str) -> cst.BaseExpression:
+    """The expression with all lines but the first one moved to the left."""
+
+    class Moving(cst.CSTTransformer):
+        def leave_ParenthesizedWhitespace(  # noqa: N802
+            self, original_node: cst.ParenthesizedWhitespace, updated_node: cst.ParenthesizedWhitespace
+        ) -> cst.ParenthesizedWhitespace:
+            def moved(space: cst.SimpleWhitespace) -> cst.SimpleWhitespace:
+                return space.with_changes(value=space.value.removeprefix(hang))
+
+            lines = [
+                line.with_changes(whitespace=moved(line.whitespace)) for line in updated_node.empty_lines
+            ]
+            return updated_node.with_changes(empty_lines=lines, last_line=moved(updated_node.last_line))
+
+    result = node.visit(Moving()) if hang else node
+    assert isinstance(result, cst.BaseExpression)
+    return result

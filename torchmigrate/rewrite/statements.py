@@ -14,6 +14,9 @@ from torchmigrate.text.source import Source
 _TO_COLON = re.compile(rb"(?:[^:#\r\n]|#[^\r\n]*|[\r\n])*?:")
 
 
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Stand:
     """A statement, the block that it stands in, and the compound statement around."""
@@ -73,10 +76,12 @@ class Statements:
 
     def header_end(self, statement: ast.stmt) -> int | None:
         """The offset behind the colon that ends the header of a compound statement, where it can be told."""
-        parts = list(_header(statement))
-        if not parts:
+        ends = [self._source.span(part).end for part in _header(statement)]
+        if isinstance(statement, _DEFINITIONS):
+            ends.append(self._source.span(statement).start)  # `def` or `class`: behind the decorators
+        if not ends:
             return None
-        after = max(self._source.span(part).end for part in parts)
+        after = max(ends)
         colon = _TO_COLON.match(self._source.text, after)
         return colon.end() if colon else None
 
@@ -101,6 +106,16 @@ def _header(statement: ast.stmt) -> Iterator[ast.AST]:
         for item in statement.items:
             yield item.optional_vars or item.context_expr
     elif isinstance(statement, ast.ClassDef):
-        yield from (*statement.bases, *statement.keywords)
-    elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and statement.returns is not None:
-        yield statement.returns
+        yield from (*getattr(statement, "type_params", ()), *statement.bases, *statement.keywords)
+    elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        yield from getattr(statement, "type_params", ())
+        yield from _parameters(statement.args)
+        if statement.returns is not None:
+            yield statement.returns
+
+
+def _parameters(declared: ast.arguments) -> Iterator[ast.AST]:
+    """Parameters with their annotations, and their defaults."""
+    yield from (*declared.posonlyargs, *declared.args, *declared.kwonlyargs)
+    yield from (one for one in (declared.vararg, declared.kwarg) if one is not None)
+    yield from (one for one in (*declared.defaults, *declared.kw_defaults) if one is not None)

@@ -15,10 +15,11 @@ import libcst as cst
 from torchmigrate.model.findings import Change
 
 from . import changes as say
-from .arguments import added, dropped, named
+from .arguments import added, dropped, joined, named
 from .clauses import annotated, without_items
 from .definitions import declared, undecorated
 from .import_statements import extended, without_names
+from .layout import hang_of, outdented
 from .literals import with_suffix, with_text
 from .operands import without_operands
 from .parentheses import fitted, parenthesized, role_of, unneeded
@@ -133,7 +134,7 @@ class _Surgery(cst.CSTTransformer):
             case say.DropArguments(arguments=gone), cst.Call():
                 kept = dropped(node.args, self._arguments(gone))
                 before = node.whitespace_before_args if kept else cst.SimpleWhitespace("")
-                return node.with_changes(args=kept, whitespace_before_args=before)
+                return joined(node.with_changes(args=kept, whitespace_before_args=before))
             case say.DropArguments(arguments=gone), cst.ClassDef():
                 kept = dropped([*node.bases, *node.keywords], self._arguments(gone))
                 return node.with_changes(
@@ -191,6 +192,8 @@ class _Surgery(cst.CSTTransformer):
         inner = node.with_changes(lpar=[], rpar=[]) if node.lpar else node
         self.done[original] = inner
         new = expression(change.new, self._built)
+        if isinstance(original, cst.Call) and (argument := self._argument_of(original, change)) is not None:
+            new = outdented(new, hang_of(self.region, original, argument))
         if node.lpar:
             return new if new.lpar else new.with_changes(lpar=node.lpar, rpar=node.rpar)
         parent = self.region.parents[original]
@@ -198,6 +201,14 @@ class _Surgery(cst.CSTTransformer):
         code = self.region.module.code_for_node(new)
         breaks = "\n" in code and not new.lpar and not _stands_alone(code)
         return parenthesized(new) if breaks and not self._is_bracketed(original) else new
+
+    def _argument_of(self, call: cst.Call, change: say.Replace) -> cst.Arg | None:
+        """The argument that takes the place of its whole call."""
+        match [*change.new.parts.items()]:
+            case [(name, ast.expr() as part)] if change.new.code == f"{{{name}}}" and self.region.holds(part):
+                value = self.region.expression(part)
+                return next((argument for argument in call.args if argument.value is value), None)
+        return None
 
     def _is_bracketed(self, node: cst.CSTNode) -> bool:
         around = self.region.outwards(self.region.parents[node])
