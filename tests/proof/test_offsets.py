@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchmigrate.model.findings import Edit, Span
-from torchmigrate.proof.offsets import Shift, is_inside, touches
+from torchmigrate.proof.offsets import Shift, touches
 
 TEXT = b"a = f(  b) + c\n"
 #        0   4 6 8  10 13
@@ -89,6 +89,9 @@ def test_an_edit_at_the_edge_does_not_touch(edit: tuple[int, int], expected: boo
 
 
 def test_one_edit_has_to_cover_all_of_a_span() -> None:
-    assert is_inside(Span(2, 4), [Span(0, 1), Span(2, 4)])
-    assert not is_inside(Span(2, 4), [Span(2, 3), Span(3, 4)])
-    assert not is_inside(None, [Span(0, 9)])
+    shift = Shift(TEXT, [Edit(0, 1, ""), Edit(2, 3, "x"), Edit(4, 8, "y")])
+    assert shift.covers(Span(4, 8))
+    assert shift.covers(Span(5, 6))
+    assert not shift.covers(Span(2, 4))
+    assert not shift.covers(Span(0, 8))
+    assert not shift.covers(None)
