@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchmigrate.model.findings import Finding, Fix, NoFix
+from torchmigrate.model.findings import Finding, Fix, NoFix, NotYet
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Kind, Safety, Severity, Sort
 
@@ -12,7 +12,19 @@ if TYPE_CHECKING:
     from torchmigrate.engine.context import Context
     from torchmigrate.semantics.uses import Use
 
-__all__ = ["Context", "Finding", "Fix", "Kind", "NoFix", "Rule", "Safety", "Severity", "Sort", "Use"]
+__all__ = [
+    "Context",
+    "Finding",
+    "Fix",
+    "Kind",
+    "NoFix",
+    "NotYet",
+    "Rule",
+    "Safety",
+    "Severity",
+    "Sort",
+    "Use",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -26,7 +26,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, NoFix, NotYet, Rule, Safety
 from torchmigrate.model.findings import Change
 from torchmigrate.rewrite.changes import DropItems
 
@@ -86,7 +86,7 @@ def _change(use: Use, ctx: Context) -> Change:
     match use.place.statement:
         case ast.If(test=test, body=body, orelse=orelse) if test is use.node:
             if not all(isinstance(part, ast.Pass) for part in (*body, *orelse)):
-                raise NoFix("what the condition guards is more than the switch")
+                raise NotYet("the condition guards nothing but the switch")
             return ctx.removed(use.place)
         case ast.Expr(value=value) | ast.Assign(targets=[ast.Name(id="_")], value=value) if value is use.call:
             return ctx.removed(use.place)

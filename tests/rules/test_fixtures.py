@@ -11,6 +11,8 @@ holds options of the command line; in a folder, that of the first file that has 
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from tests.rules.cases import FIXTURES, RECORD, Case, cases, declared_otherwise
@@ -81,3 +83,15 @@ def test_no_recorded_result_is_left_without_a_case() -> None:
     ]
     stray += set(FIXTURES.glob(f"*/*/*{RECORD}")) - {case.record for case in CASES}
     assert not stray
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_what_only_a_later_round_fixes_is_announced(case: Case) -> None:
+    """What `check` gives no fix and `fix` mends all the same says what it waits for."""
+    results = case.fixed()
+    for path, result in case.checked.results.items():
+        made = Counter(finding.code for finding in results[path].applied)
+        for finding in result.findings:
+            if finding.fix is not None or "waits " in (finding.withheld or ""):
+                made[finding.code] -= 1
+        assert not +made

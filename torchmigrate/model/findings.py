@@ -63,6 +63,13 @@ class NoFix(Exception):
         self.reason = reason
 
 
+class NotYet(NoFix):
+    """There is no fix as long as something else stays, which another fix may change: ``NotYet("`x` is gone")``."""
+
+    def __init__(self, condition: str) -> None:
+        super().__init__(f"waits until {condition}")
+
+
 class Location(NamedTuple):
     """Where a span lies for a reader; ``cell`` is the 1-based notebook cell that lines count from."""
 

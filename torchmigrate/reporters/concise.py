@@ -103,6 +103,8 @@ def summary(report: Report) -> str:
         parts.append(f"{report.fixable} fixable with `torchmigrate fix`")
     if report.hidden_unsafe:
         parts.append(f"{count(report.hidden_unsafe, 'unsafe fix', 'unsafe fixes')} hidden, see --unsafe")
+    if report.waiting:
+        parts.append(f"{report.waiting} waiting for other changes, after which `fix` looks again")
     if report.suppressed:
         parts.append(f"{report.suppressed} suppressed")
     if report.errors:

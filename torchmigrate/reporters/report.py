@@ -61,6 +61,11 @@ class Report:
         return len(self.applied)
 
     @property
+    def waiting(self) -> int:
+        """How many findings have no fix as long as something else stays, which another fix may change."""
+        return sum(number for (_, reason), number in self.withheld.items() if "waits " in reason)
+
+    @property
     def findings(self) -> int:
         """How many findings there are, of every severity."""
         return sum(self.severities.values())

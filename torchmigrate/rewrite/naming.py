@@ -6,7 +6,7 @@ import ast
 import builtins
 from functools import cached_property
 
-from torchmigrate.model.findings import NoFix
+from torchmigrate.model.findings import NoFix, NotYet
 from torchmigrate.rewrite.changes import AddImport, ExtendImport, Rebind, Symbol
 from torchmigrate.semantics.scopes import Binding, BindingKind, Scope
 from torchmigrate.semantics.uses import Use, Uses
@@ -35,6 +35,10 @@ class Naming:
             if text is not None:
                 return Symbol(".".join([text, *parts[length:]]))
         found = self._extend(name) or self._import(name)
+        if found is None and (binding := self._of_torch(parts[-1])):
+            raise NotYet(
+                f"`{binding.name}` comes from `{binding.module}` no longer, so that `{name}` can be named"
+            )
         if found is None:
             raise NoFix(f"`{name}` cannot be named here without clobbering a name")
         return found
@@ -139,6 +143,20 @@ class Naming:
             return None
         statement = self._extensible.get(module)
         return None if statement is None else Symbol(leaf, (ExtendImport(statement, leaf),))
+
+    def _of_torch(self, leaf: str) -> Binding | None:
+        """An import of torch's own ``leaf`` (or ``_leaf``), which a fix may let come from elsewhere."""
+        bindings = (one for found in self.uses.scopes.module.bindings.values() for one in found)
+        return next(
+            (
+                one
+                for one in bindings
+                if one.kind is BindingKind.FROM
+                and one.name.lstrip("_") == leaf
+                and one.module.split(".")[0] == "torch"
+            ),
+            None,
+        )
 
     def _import(self, name: str) -> Symbol | None:
         """Adds ``import torch`` for a name of torch's, or a ``from`` import for another."""

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix
+from torchmigrate.api import Finding, Fix, Kind, NoFix, NotYet
 from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.dataflow import is_located
 from torchmigrate.semantics.resolve import leaf
@@ -43,7 +43,7 @@ def fix_of(use: Use, ctx: Context) -> Fix:
     if use.kind is not Kind.CALL:
         raise NoFix("it is not called here")
     if use.symbol in LOADING:
-        raise NoFix("nothing here exports the file; it must be exported again first")
+        raise NotYet("something here exports the file: it must be exported again first")
     raise NoFix("what it is given is not certainly traced in this scope")
 
 

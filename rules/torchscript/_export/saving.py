@@ -6,7 +6,7 @@ import ast
 import os
 from collections.abc import Iterator
 
-from torchmigrate.api import Kind, NoFix, Use
+from torchmigrate.api import Kind, NoFix, NotYet, Use
 from torchmigrate.model.findings import Change
 from torchmigrate.rewrite.changes import AddArgument, DropArguments, NameArgument, Rename, replace, template
 from torchmigrate.semantics.calls import argument, arguments, value
@@ -71,12 +71,12 @@ def _followed(chain: Chain, paths: list[ast.expr]) -> Iterator[Change]:
             paths.append(read)
             yield from _loaded(chain, use, use.call)
         elif may_be_same(read, path, use, chain):
-            where = "this scope also" if use.place.scope is chain.scope else f"line {use.node.lineno}"
-            raise NoFix(f"{where} loads a TorchScript file, which may be the one that is saved")
+            where = "this scope" if use.place.scope is chain.scope else f"line {use.node.lineno}"
+            raise NotYet(f"{where} no longer loads a TorchScript file, which may be the one that is saved")
     for mention in ctx.project.uses(*LOADING, kinds=(Kind.CALL,)):
         if mention.path != ctx.source.path and _may_be(dict(mention.constants), path):
-            raise NoFix(
-                f"{mention.path}:{mention.line} loads a TorchScript file, which may be the one that is saved"
+            raise NotYet(
+                f"{mention.path}:{mention.line} no longer loads a TorchScript file, which may be the one that is saved"
             )
     yield from renamed(paths, ctx, chain.use)
 
