@@ -90,6 +90,9 @@ def _removes_an_import(step: Step, edit: object) -> None:
 
     assert isinstance(edit, Edit)
     gone = step.before[edit.start : edit.end].decode().strip()
+    inside = any(edit.start in one and edit.end - 1 in one for one in oracle.imports(step.before.decode()))
+    if inside and not edit.text.strip(" ,()") and re.fullmatch(r"(?:[\w.\s,()\\]|#.*)*", gone):
+        return
     try:
         nodes = [*ast.parse(gone).body, *ast.parse(edit.text).body]
     except SyntaxError:

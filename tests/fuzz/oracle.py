@@ -15,7 +15,7 @@ import re
 import symtable
 import sys
 import tokenize
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -42,6 +42,9 @@ class Change:
     end: int
     to: int
     to_end: int
+
+
+_BEHIND = re.compile(rb"(?<=\S)[ \t]+#[^\r\n]*\Z")
 
 
 @dataclass(eq=False, slots=True)
@@ -87,7 +90,12 @@ def changes(before: bytes, edits: Sequence[Edit], after: bytes) -> list[Change]:
         text = next((form for form in forms if after.startswith(form, at)), None)
         if text is None:
             raise Violation(f"the text of the edit at byte {edit.start} is not there")
-        found.append(Change(edit.start, edit.end, at, at + len(text)))
+        # A comment that an edit puts behind a statement is no part of that.
+        behind = _BEHIND.search(text) if edit.start < edit.end else None
+        code = at + (behind.start() if behind else len(text))
+        found.append(Change(edit.start, edit.end, at, code))
+        if behind:
+            found.append(Change(edit.end, edit.end, code, at + len(text)))
         done, at = edit.end, at + len(text)
     if after[at:] != before[done:]:
         raise Violation(f"the bytes from {done} on changed, and no edit says so")
@@ -213,9 +221,13 @@ def comments(text: str) -> Iterator[str]:
 
 
 def lost_comment(before: str, after: str) -> str | None:
-    """The first comment that is not there afterwards, in the same order."""
-    left = comments(after)
-    return next((comment for comment in comments(before) if comment not in left), None)
+    """The first comment that is not there afterwards, in whatever order."""
+    left = Counter(comments(after))
+    for comment in comments(before):
+        if not left[comment]:
+            return comment
+        left[comment] -= 1
+    return None
 
 
 def unbound(text: str) -> set[str]:

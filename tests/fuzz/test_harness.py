@@ -48,7 +48,6 @@ def planted(monkeypatch: pytest.MonkeyPatch, *edits: tuple[int, int, str]) -> No
     monkeypatch.setattr(runner, "_screens", {})
     monkeypatch.setattr(registry, "check_selectors", lambda settings, rules: None)
     monkeypatch.setattr(verify, "verify", lambda before, after, edits: None)
-    monkeypatch.setattr(Context, "_lost", lambda self, fix: None)
 
 
 def test_a_fix_without_a_fault_is_let_pass(monkeypatch: pytest.MonkeyPatch) -> None:

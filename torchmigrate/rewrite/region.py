@@ -194,6 +194,8 @@ class Regions:
         start = self.statements.start(statement)
         line = _line_start(source, start)
         if source.text.startswith(b"elif", start):
+            if b"#" in source.text[start:end]:  # it may have to move before the whole chain
+                return self.whole(stand)
             return self._region(Span(start + len(b"el"), end), b"", b" " + PASS)
         return self._region(Span(line, end), self._prefix(line), b" " + PASS)
 

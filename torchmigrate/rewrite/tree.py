@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from torchmigrate.model.findings import Change
+from torchmigrate.model.findings import Change, NoFix
 
 from . import changes as say
 from .arguments import added, dropped, joined, named
@@ -42,7 +42,12 @@ def changed(region: Region, changes: Iterable[Change], *, is_alone: bool) -> cst
     surgery = _Surgery(region, is_alone)
     for change in changes:
         surgery.plan(change)
-    module = region.module.visit(surgery)
+    try:
+        module = region.module.visit(surgery)
+    except (cst.CSTValidationError, AttributeError) as error:
+        # What libcst itself trips over: unusual white space around keywords.
+        line = region.source.line_of(region.span.start)
+        raise NoFix(f"libcst, which rewrites, cannot write the statement in line {line}") from error
     return cst.ensure_type(module, cst.Module)
 
 
