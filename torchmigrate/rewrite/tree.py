@@ -44,7 +44,7 @@ def changed(region: Region, changes: Iterable[Change], *, is_alone: bool) -> cst
         surgery.plan(change)
     try:
         module = region.module.visit(surgery)
-    except (cst.CSTValidationError, AttributeError) as error:
+    except cst.CSTValidationError as error:
         # What libcst itself trips over: unusual white space around keywords.
         line = region.source.line_of(region.span.start)
         raise NoFix(f"libcst, which rewrites, cannot write the statement in line {line}") from error
