@@ -101,14 +101,20 @@ def used_import(use: Use, uses: list[Use]) -> bool:
 
 
 @pytest.fixture(scope="module", params=sorted(pinned()))
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def package(request: pytest.FixtureRequest) -> str:
+    """The name of each package; see `tests/conftest.py` for how its tests are kept together."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def run(package: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """`check` on a copy of one package, outside every checkout."""
-    package = pinned()[request.param]
+    pin = pinned()[package]
     fetch([*pinned().values()])
-    copy = tmp_path_factory.mktemp(package.name) / package.name
-    shutil.copytree(package.folder, copy)
+    copy = tmp_path_factory.mktemp(pin.name) / pin.name
+    shutil.copytree(pin.folder, copy)
     done = torchmigrate("check", "--output-format", "json", "--show", "info", folder=copy)
-    return Run(package.name, package.folder, copy, done.returncode, json.loads(done.stdout))
+    return Run(pin.name, pin.folder, copy, done.returncode, json.loads(done.stdout))
 
 
 @pytest.fixture(scope="module")
