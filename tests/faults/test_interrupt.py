@@ -18,7 +18,8 @@ import pytest
 from tests.faults.support import FIX, contents, many, plant, run
 from torchmigrate.cli import commands
 from torchmigrate.project.files import Input
-from torchmigrate.run import runner
+from torchmigrate.run import sharing
+from torchmigrate.run.looker import Looker
 
 FILES = many(40)
 
@@ -41,7 +42,7 @@ class Interrupter:
         """What a run does first to be interrupted; 0: never."""
 
         def start() -> None:
-            runner.WORTHWHILE = 20
+            sharing.WORTHWHILE = 20
             number, main = 0, os.getpid()
 
             def count(event: str, arguments: object) -> None:
@@ -90,15 +91,15 @@ def test_an_interrupt_while_processes_work(tmp_path: Path) -> None:
     plant(tmp_path, FILES)
 
     def start() -> None:
-        runner.WORTHWHILE = 20
-        main, look = os.getpid(), runner.Run.look
+        sharing.WORTHWHILE = 20
+        main, look = os.getpid(), Looker.look
 
-        def interrupting(self: runner.Run, path: str, file: Input, *, first: bool) -> object:
+        def interrupting(self: Looker, path: str, file: Input, *, first: bool) -> object:
             if os.getpid() != main and path.endswith("m00007.py"):
                 os.killpg(main, signal.SIGINT)
             return look(self, path, file, first=first)
 
-        runner.Run.look = interrupting  # type: ignore[assignment, method-assign]
+        Looker.look = interrupting  # type: ignore[assignment, method-assign]
 
     done = run(*FIX, "--jobs", "2", ".", folder=tmp_path, before=start)
     assert (done.status, done.out) == (130, b"")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.support import FIX, NEW, OLD, Program, contents, many, plant, run
-from torchmigrate.run import runner, write
+from torchmigrate.run import sharing, write
 
 FILES = 500
 KILLS = 200
@@ -169,7 +169,7 @@ def test_a_kill_at_any_other_moment_leaves_no_process_and_a_rerun_completes(memo
 
     def counting(at: int) -> Callable[[], None]:
         def start() -> None:
-            runner.WORTHWHILE = 50
+            sharing.WORTHWHILE = 50
             killer, main = Killer(at, counter), os.getpid()
             sys.addaudithook(lambda event, arguments: killer.count() if os.getpid() == main else None)
 
