@@ -21,7 +21,7 @@ from torchmigrate.engine.engine import Engine, Scan
 from torchmigrate.model.findings import FileResult
 from torchmigrate.model.versions import Version
 from torchmigrate.project.files import Input
-from torchmigrate.run import cache, fingerprint, runner, snapshot
+from torchmigrate.run import cache, fingerprint, runner, selection, sharing, snapshot
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.profiles import everywhere
 from torchmigrate.run.tree import Tree
@@ -116,7 +116,7 @@ class TestResults:
         def read(file: Input) -> bytes:
             raise AssertionError(file.path)
 
-        monkeypatch.setattr(runner, "_read", read)
+        monkeypatch.setattr(Input, "read", read)
         assert check(hit) == expected
 
     def test_of_the_other_files_are_kept_when_one_changes(
@@ -199,7 +199,7 @@ class TestResults:
     ) -> None:
         check(hit)
         scanned.clear()
-        monkeypatch.setattr(runner, "fingerprint", lambda: b"another")
+        monkeypatch.setattr(selection, "fingerprint", lambda: b"another")
         check(hit)
         assert scanned
 
@@ -210,7 +210,7 @@ class TestResults:
         assert not check(hit, gone)[-1].errors
 
     def test_of_processes_are_kept_too(self, tmp_path: Path, check: Check, scanned: list[str]) -> None:
-        files = [tmp_path / f"m{number:03}.py" for number in range(runner.WORTHWHILE)]
+        files = [tmp_path / f"m{number:03}.py" for number in range(sharing.WORTHWHILE)]
         for number, file in enumerate(files):
             file.write_text(HIT.replace("f(", f"f{number}("))
         first = check(*files, flags=("--jobs", "2"))

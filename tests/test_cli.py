@@ -87,10 +87,14 @@ def findings(path: str, data: bytes, settings: Settings) -> Iterator[Finding]:
             )
 
 
-def fake_screen(settings: Collection[Settings], cache: Cache) -> Screen:
-    for one in settings:
-        check_selectors(one, RULES.values())
-    return Screen(Gate.of([]), modules=True, documents=False)
+class FakeSelection:
+    def __init__(self, settings: Collection[Settings]) -> None:
+        self.settings = settings
+
+    def screen(self, cache: Cache) -> Screen:
+        for one in self.settings:
+            check_selectors(one, RULES.values())
+        return Screen(Gate.of([]), modules=True, documents=False)
 
 
 def fake_check(
@@ -156,7 +160,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Cap
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".git").mkdir()
     for name, members in (
-        ("run.runner", {"check": fake_check, "fix": fake_fix, "screen": fake_screen}),
+        ("run.runner", {"check": fake_check, "fix": fake_fix}),
+        ("run.selection", {"Selection": FakeSelection}),
         ("engine.registry", {"rules": lambda: RULES}),
         ("run.write", {"write_atomic": fake_write, "Changed": Changed, "beside": beside}),
     ):

@@ -32,6 +32,7 @@ from torchmigrate.project.files import Input
 from torchmigrate.run import runner
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.selection import Selection
 from torchmigrate.run.tree import Tree
 from torchmigrate.tables import wheels
 from torchmigrate.text.edits import VerifyError, apply
@@ -294,11 +295,11 @@ def test_select_cu_alone_parses_no_python(project: Path, monkeypatch: pytest.Mon
 
 def test_without_a_rule_for_them_project_files_are_not_looked_for(project: Path) -> None:
     settings, _ = settings_of(["--select", "TS"])
-    screen = runner.screen([settings], Cache(None))
+    screen = Selection([settings]).screen(Cache(None))
     assert screen.wants("train.py")
     assert not screen.wants("requirements.txt")
     settings, _ = settings_of(["--select", "CU"])
-    screen = runner.screen([settings], Cache(None))
+    screen = Selection([settings]).screen(Cache(None))
     assert not screen.wants("train.py")
     assert screen.wants("requirements.txt")
 

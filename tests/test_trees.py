@@ -383,7 +383,6 @@ class TestKnown:
 
     def test_only_what_has_changed_is_looked_at(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         from torchmigrate.project import files
-        from torchmigrate.run import runner
 
         repository()
         put(pyproject=METADATA, a=PATCHED, b=PATCHING, c=SCRIPTING)
@@ -395,7 +394,7 @@ class TestKnown:
             read.append(os.path.basename(path))
             return reading(path)
 
-        monkeypatch.setattr(runner, "read", noted)
+        monkeypatch.setattr(files, "read", noted)
         run("check", "a.py")
         assert read == []
         put(b=PATCHING + "# other\n")

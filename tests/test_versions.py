@@ -43,7 +43,7 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
 def test_severity_follows_from_what_the_target_does(
     deprecated: Version | None, breaks: Version | None, expected: Severity
 ) -> None:
-    assert versions.severity((2, 12), (2, 15), deprecated, breaks) is expected
+    assert versions.severity((2, 12), deprecated, breaks) is expected
 
 
 def project(root: Path, **files: str) -> Minimum:

@@ -24,9 +24,11 @@ from torchmigrate.model.vocabulary import Kind, Safety, Severity
 from torchmigrate.project.files import Input
 from torchmigrate.project.mentions import Facts, Mention
 from torchmigrate.project.project import Project
-from torchmigrate.run import runner
+from torchmigrate.run import sharing
+from torchmigrate.run.cache import Cache
+from torchmigrate.run.engines import Engines
+from torchmigrate.run.looker import Looker
 from torchmigrate.run.profiles import everywhere
-from torchmigrate.run.tree import Tree
 from torchmigrate.run.wire import Unreadable, pack, unpack
 
 from .support import settings_of
@@ -217,14 +219,15 @@ def test_what_a_worker_sends_back_names_nothing(tmp_path: Path) -> None:
     )
     settings, minimum = settings_of(["--select", "ALL"])
     profiles = {str(tmp_path): everywhere(settings, minimum)(str(tmp_path))}
-    look = runner._looker(profiles, Project([str(path)]), None)
+    project = Project([str(path)])
+    look = sharing.work(profiles, project, None)
     for item in ((str(path), str(path), None), (str(path), "-", path.read_bytes())):
         sent = look(item)
-        received = runner._received(*sent)
+        received = sharing.received(*sent)
         assert received.scan is not None
         assert received.scan.result.findings
-        run = runner.Run(Tree([Input(str(path))], everywhere(settings, minimum)))
-        assert received == run.look(item[0], Input(*item[1:]), first=False)
+        looker = Looker(Engines(profiles, Cache(None)), project, Cache(None))
+        assert received == looker.look(item[0], Input(*item[1:]), first=False)
         for travels in (item, sent):
             names = [op.name for op, _, _ in pickletools.genops(pickle.dumps(travels, 4))]
             assert not {"GLOBAL", "STACK_GLOBAL", "REDUCE", "NEWOBJ", "INST", "OBJ", "BUILD"} & set(names)

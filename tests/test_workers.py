@@ -15,7 +15,8 @@ import pytest
 
 from tests.support import settings_of
 from torchmigrate.project.files import Input
-from torchmigrate.run import runner, workers
+from torchmigrate.run import runner, sharing, workers
+from torchmigrate.run.looker import Looker
 from torchmigrate.run.profiles import everywhere
 from torchmigrate.run.tree import Tree
 
@@ -59,7 +60,7 @@ def test_many_processes_say_what_one_says(
 ) -> None:
     monkeypatch.setattr(workers, "start_method", lambda: method)
     (tmp_path / "compat.py").write_text("import torch\nscript = torch.jit.script\n")
-    for number in range(runner.WORTHWHILE):
+    for number in range(sharing.WORTHWHILE):
         (tmp_path / f"m{number:03}.py").write_text(
             "import torch\nfrom compat import script\n"
             + ("x = torch.jit.annotate(int, 1)\n" if number % 3 else "x: torch.jit.Final = 1\n")
@@ -74,16 +75,16 @@ def test_many_processes_say_what_one_says(
         for settings, minimum in (settings_of(["--jobs", "1"]), settings_of(["--jobs", "2"]))
     )
     assert one == two
-    assert sum(len(findings) for _, findings, _ in one) > runner.WORTHWHILE
+    assert sum(len(findings) for _, findings, _ in one) > sharing.WORTHWHILE
 
 
 @pytest.mark.parametrize(
     ("text", "number", "starts"),
     [
-        ("import torch\nx: torch.jit.Final = 1\n", runner.WORTHWHILE // 4, True),
-        ("import torch\nx: torch.jit.Final = 1\n", runner.WORTHWHILE // 10, False),
-        ("import torch\n", runner.WORTHWHILE // 4, False),
-        ("import torch\n", runner.WORTHWHILE, True),
+        ("import torch\nx: torch.jit.Final = 1\n", sharing.WORTHWHILE // 4, True),
+        ("import torch\nx: torch.jit.Final = 1\n", sharing.WORTHWHILE // 10, False),
+        ("import torch\n", sharing.WORTHWHILE // 4, False),
+        ("import torch\n", sharing.WORTHWHILE, True),
     ],
 )
 def test_processes_start_where_it_is_worthwhile(
@@ -108,16 +109,16 @@ def test_processes_start_where_it_is_worthwhile(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the children must be forks")
 def test_a_file_whose_process_dies_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(runner.WORTHWHILE):
+    for number in range(sharing.WORTHWHILE):
         (tmp_path / f"m{number:03}.py").write_text("import torch\nx: torch.jit.Final = 1\n")
-    look = runner.Run.look
+    look = Looker.look
 
-    def deadly(self: runner.Run, path: str, file: Input, *, first: bool) -> object:
+    def deadly(self: Looker, path: str, file: Input, *, first: bool) -> object:
         if path.endswith("m123.py"):
             os.kill(os.getpid(), signal.SIGKILL)
         return look(self, path, file, first=first)
 
-    monkeypatch.setattr(runner.Run, "look", deadly)
+    monkeypatch.setattr(Looker, "look", deadly)
     monkeypatch.setattr(
         workers, "start_method", lambda: "fork"
     )  # a child that starts anew has no such `look`
@@ -125,4 +126,4 @@ def test_a_file_whose_process_dies_is_reported(tmp_path: Path, monkeypatch: pyte
     inputs = [Input(str(path)) for path in sorted(tmp_path.iterdir())]
     results = list(runner.check(Tree(inputs, everywhere(settings, minimum))))
     assert [os.path.basename(r.path) for r in results if r.errors] == ["m123.py"]
-    assert sum(len(r.findings) for r in results) == runner.WORTHWHILE - 1
+    assert sum(len(r.findings) for r in results) == sharing.WORTHWHILE - 1

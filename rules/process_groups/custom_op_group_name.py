@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 rule = Rule(
     code="PG304",
     symbols=(*RESOLVE, *GROUP_SIZE, *TAKERS),
-    message="an operator takes the name of a process group and looks the group up; it can take the group itself",
     since=(2, 12),
     safety=Safety.UNSAFE,
     kinds=frozenset({Kind.CALL}),

@@ -56,7 +56,6 @@ rule = Rule(
         *(f"{module}.{name}" for module in C10D for name in _RECIPES if name != "_dim_group_infos"),
         "._dim_group_infos",
     ),
-    message="`{symbol}` looks a group up: hand the group itself around",
     safety=Safety.SAFE,
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
 )
@@ -68,7 +67,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         if _ASKED.search(ctx.source.text):
             return
         # This one broke; the rule's other names are private, and work on.
-        gone = severity(ctx.options.target, since=None, deprecated=None, breaks=(2, 8))
+        gone = severity(ctx.options.target, deprecated=None, breaks=(2, 8))
         yield ctx.finding(use, _RECIPES["_dim_group_infos"], severity=gone)
     elif use.call is not None:
         given = argument(use.call, 0, "group_name") if use.symbol.endswith(_SIZE) else None

@@ -30,7 +30,6 @@ from ._names.handing_over import finding
 rule = Rule(
     code="PG301",
     symbols=tuple(FUNCTIONAL),
-    message="a group's name is handed to `{symbol}`, which takes the process group itself",
     safety=Safety.SAFE,
     kinds=frozenset({Kind.CALL}),
 )

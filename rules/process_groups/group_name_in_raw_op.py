@@ -29,7 +29,6 @@ from ._names.handing_over import finding
 rule = Rule(
     code="PG302",
     symbols=tuple(OPERATORS),
-    message="a group's name is handed to `{symbol}`, which takes the process group itself",
     since=(2, 12),
     safety=Safety.SAFE,
     kinds=frozenset({Kind.CALL}),

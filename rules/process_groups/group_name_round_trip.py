@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 rule = Rule(
     code="PG303",
     symbols=RESOLVE,
-    message="the name of a process group is turned back into the group",
     safety=Safety.SAFE,
     kinds=frozenset({Kind.CALL}),
 )

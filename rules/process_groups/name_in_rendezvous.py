@@ -28,7 +28,6 @@ from ._names.handing_over import finding
 rule = Rule(
     code="PG307",
     symbols=tuple(RENDEZVOUS),
-    message="a group's name is handed to `{symbol}`, which takes the process group itself",
     since=(2, 6),
     safety=Safety.SAFE,
     kinds=frozenset({Kind.CALL}),

@@ -74,12 +74,11 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     cause = (
         "the default group is bound to its device" if target < _NCCL2 else f"torch {target[0]}.{target[1]}"
     )
+    repeated = in_loop(use.place)
+    waits = "which, unless every rank makes one in each round, waits" if repeated else "which waits"
     message = (
-        f"{reached.reason}, and {cause} splits the new group from the default group, which waits for every rank; "
+        f"{reached.reason}, and {cause} splits the new group from the default group, {waits} for every rank; "
         'call it on all ranks, or give another backend (`"nccl-lazy"`, `"gloo"`)'
     )
-    repeated = in_loop(use.place)
-    if repeated:
-        message = message.replace("which waits", "which, unless every rank makes one in each round, waits")
     # In a loop every rank may make one of its own.
     yield ctx.finding(use, message, severity=severity_if(reached.is_certain and not repeated, ctx))

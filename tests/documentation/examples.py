@@ -40,7 +40,7 @@ EXAMPLES = {
     "Rename": Example("f(x, size=2)\n", 'Rename(call.keywords[0], "length")'),
     "DropArguments": Example("f(x, y, z=1)\n", "DropArguments(call, (call.args[1], call.keywords[0]))"),
     "AddArgument": Example("f(x)\n", 'AddArgument(call, template("True"), keyword="dynamo")'),
-    "NameArgument": Example("f(x, (y))\n", 'NameArgument(call.args[1], "group")'),
+    "NameArgument": Example("f(x, y)\n", 'NameArgument(call.args[1], "group")'),
     "DropOperands": Example("a and b and c\n", "DropOperands(statement.value, (statement.value.values[1],))"),
     "DropItems": Example("with a, b:\n    f()\n", "DropItems(statement, (statement.items[0],))"),
     "Annotate": Example("n = 1\n", 'Annotate(statement, template("int"))'),

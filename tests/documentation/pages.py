@@ -184,7 +184,7 @@ def severities(rule: Rule) -> str:
         return " or ".join(sorted(recorded().get(rule.code, {"info"}), key=_rank))
 
     def at(version: Version) -> Severity:
-        return severity(version, rule.since, rule.deprecated, rule.breaks)
+        return severity(version, rule.deprecated, rule.breaks)
 
     versions = [(OLDEST[0], minor) for minor in range(OLDEST[1], NEWEST[1] + 1)]
     said, first = at(OLDEST).value, _first_said(rule)

@@ -11,7 +11,8 @@ import pytest
 
 from tests.faults.support import CHECK, FIX, NEW, OLD, Program, contents, many, plant, run
 from torchmigrate.project import files
-from torchmigrate.run import runner, write
+from torchmigrate.run import sharing, write
+from torchmigrate.run.scanner import Progress, Scanner
 
 JSON = ("--output-format", "json", ".")
 
@@ -36,14 +37,14 @@ def after_scanning(change: Callable[[], object]) -> Callable[[], None]:
     """Has ``change`` called when the files have been looked at and none is fixed."""
 
     def start() -> None:
-        scan = runner.Run.scan
+        scan = Scanner.scan
 
-        def scanned(self: runner.Run, progress: runner.Progress | None) -> None:
+        def scanned(self: Scanner, progress: Progress | None) -> None:
             scan(self, progress)
-            runner.Run.scan = scan  # type: ignore[method-assign]
+            Scanner.scan = scan  # type: ignore[method-assign]
             change()
 
-        runner.Run.scan = scanned  # type: ignore[method-assign]
+        Scanner.scan = scanned  # type: ignore[method-assign]
 
     return start
 
@@ -94,7 +95,7 @@ def test_a_folder_that_disappears(
     plant(tmp_path, {"a.py": OLD, "p/b.py": OLD, "p/q/c.py": OLD, "z.py": OLD})
 
     def start() -> None:
-        runner.WORTHWHILE = 2
+        sharing.WORTHWHILE = 2
         moment(lambda: shutil.rmtree("p"))()
 
     done = run(*FIX, "--jobs", jobs, *JSON, folder=tmp_path, before=start)

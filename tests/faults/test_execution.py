@@ -129,8 +129,8 @@ def test_a_mark_is_left_by_what_is_executed(project: Path) -> None:
 SPAWNING = """\
 import sys
 from torchmigrate.cli import commands
-from torchmigrate.run import runner, workers
-runner.WORTHWHILE = 10
+from torchmigrate.run import sharing, workers
+sharing.WORTHWHILE = 10
 workers.start_method = lambda: "{method}"
 if __name__ == "__main__":
     sys.argv = ["torchmigrate", "check", "--jobs", "2", "--statistics", "--show", "info", "--quiet", "."]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.faults.support import CHECK, FIX, NEW, OLD, plant, run
 from tests.support import check_text
-from torchmigrate.run import runner
+from torchmigrate.run import sharing
 from torchmigrate.semantics.resolve import Names, Resolved
 
 DEPTH = 5_000
@@ -81,7 +81,7 @@ def test_what_python_can_read_is_fixed(tmp_path: Path) -> None:
 
 def test_a_process_that_a_file_crashes_costs_that_file(tmp_path: Path) -> None:
     def crash() -> None:
-        runner.WORTHWHILE = 2
+        sharing.WORTHWHILE = 2
         parse = ast.parse
 
         def overflows(text: str, *arguments: Any, **named: Any) -> Any:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.faults.support import OLD, Program, plant
 from torchmigrate.console import terminal
-from torchmigrate.run import runner
+from torchmigrate.run.looker import Looker
 
 EVIL = "\x1b]0;t\x07\x1b[2J\r\x08\x9b31m\u202e\u2066\u061c\u200f\ufeff\x7f\U000e0041"
 NAME = f"e{EVIL}\udcff\n.py".replace("/", "")
@@ -150,7 +150,7 @@ def test_a_fault_is_told_as_text(tmp_path: Path, verbose: bool) -> None:
         def look(*_: object, **__: object) -> None:
             raise RuntimeError(f"{EVIL}\n{EVIL}")
 
-        runner.Run.look = look  # type: ignore[assignment, method-assign]
+        Looker.look = look  # type: ignore[assignment, method-assign]
 
     text = shown("check", *["--verbose"] * verbose, ".", folder=tmp_path, before=break_down)
     assert_harmless(text)

@@ -58,6 +58,10 @@ def mutants(path: Path) -> list[Mutant]:
     return sorted(found, key=lambda mutant: (mutant.start, mutant.fault.name))
 
 
+_HAVE_OPERANDS = (ast.Constant, ast.IfExp, ast.BoolOp, ast.BinOp, ast.JoinedStr)
+"""What may hold literals: up to Python 3.11 it is not known where those in an f-string stand."""
+
+
 class _Module:
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -92,13 +96,13 @@ class _Module:
                 yield from self._called(node)
             elif isinstance(node, ast.Return) and node.value is not None:
                 yield from self._returned(node.value, self.owner[node])
-            elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
+            elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                 yield from self._raised(node.exc)
 
     def _raised(self, call: ast.Call) -> Iterator[Mutant]:
-        """Of an exception that says why there is no fix: one of the project's own."""
+        """Of an exception that says why there is no fix, or of a function that makes it: one of the project's own."""
         if not hasattr(builtins, ast.unparse(call.func)):
-            yield from self._reasons(call.args[0])
+            yield from self._reasons(call.args[0] if call.args else call)
 
     def _called(self, call: ast.Call) -> Iterator[Mutant]:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
@@ -106,7 +110,9 @@ class _Module:
         for versions, fault in (("deprecated", Fault.DEPRECATED), ("breaks", Fault.BREAKS)):
             if versions in given:
                 yield self._mutant(fault, given[versions], "None")
-        if name == "Rule" and "message" in given:
+        if name in ("NoFix", "NotYet") and call.args:
+            yield from self._reasons(call.args[0])
+        elif name == "Rule" and "message" in given:
             yield from self._messages(given["message"])
         elif name == "Fix" and (
             title := given.get("title") or (call.args[2] if len(call.args) > 2 else None)
@@ -117,6 +123,7 @@ class _Module:
             yield from self._messages(message) if message is not None else ()
             if "hint" in given:
                 yield self._mutant(Fault.ADVICE, given["hint"], "None")
+                yield from self._messages(given["hint"], Fault.ADVICE)
             if "fix" in given:
                 fix = given["fix"]
                 yield from self._reasons(fix.body if isinstance(fix, ast.Lambda) else fix)
@@ -140,10 +147,10 @@ class _Module:
     def _reasons(self, value: ast.expr) -> Iterator[Mutant]:
         return (self._mutant(Fault.REASON, node, '"x"') for node in self._strings(value))
 
-    def _messages(self, value: ast.expr) -> Iterator[Mutant]:
+    def _messages(self, value: ast.expr, fault: Fault = Fault.MESSAGE) -> Iterator[Mutant]:
         for node in self._strings(value):
             if len(self._text(node)) > len('"abc"'):
-                yield self._mutant(Fault.MESSAGE, node, f"({self._text(node)})[:-3]")
+                yield self._mutant(fault, node, f"({self._text(node)})[:-3]")
 
     def _strings(self, value: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> Iterator[ast.expr]:
         """The literals that may be the text of an expression, as far as this module tells."""
@@ -155,6 +162,8 @@ class _Module:
             isinstance(value, ast.Constant) and isinstance(value.value, str)
         ):
             yield value
+            inner = [part.value for part in ast.walk(value) if isinstance(part, ast.FormattedValue)]
+            inner = [part for part in inner if not isinstance(part, _HAVE_OPERANDS)]
         elif isinstance(value, ast.IfExp):
             inner = [value.body, value.orelse]
         elif isinstance(value, ast.BoolOp):
@@ -169,15 +178,21 @@ class _Module:
             inner = self._assigned(value)
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
             inner = [value.func.value] if value.func.attr in ("get", "replace", "format") else []
+            inner += self._results(value.func.attr)
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
-            function = self.functions.get(value.func.id)
-            inner = [
-                node.value
-                for node in (ast.walk(function) if function is not None else ())
-                if isinstance(node, ast.Return) and node.value is not None and self.owner[node] is function
-            ]
+            is_next = value.func.id == "next" and isinstance(value.args[0], ast.GeneratorExp)
+            inner = [value.args[0].elt] if is_next else self._results(value.func.id)  # type: ignore[attr-defined]
         for expression in inner:
             yield from self._strings(expression, seen)
+
+    def _results(self, name: str) -> list[ast.expr]:
+        """What a function of the module returns."""
+        function = self.functions.get(name)
+        return [
+            node.value
+            for node in (ast.walk(function) if function is not None else ())
+            if isinstance(node, ast.Return) and node.value is not None and self.owner[node] is function
+        ]
 
     def _assigned(self, name: ast.Name) -> list[ast.expr]:
         """What a variable is bound to in its function, else in the module."""

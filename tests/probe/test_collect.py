@@ -14,6 +14,9 @@ from torchmigrate.probe.collect import collect, find_python
 from torchmigrate.probe.facts import Facts, Source, to_json
 from torchmigrate.probe.verdict import judge
 
+PATIENT = 30
+"""Seconds that nothing takes but what hangs, on a machine that may be busy."""
+
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="fakes are Linux programs and libraries")
 
 
@@ -54,8 +57,8 @@ def test_a_broken_torch_is_a_finding_and_not_an_end(
 ) -> None:
     python = fake_torch(code)
     begin = time.monotonic()
-    facts = collect(python, environ, elsewhere(tmp_path), limit=1)
-    assert time.monotonic() - begin < 5
+    facts = collect(python, environ, elsewhere(tmp_path), limit=1 if outcome == "hung" else PATIENT)
+    assert time.monotonic() - begin < PATIENT
     assert facts.torch is not None
     assert facts.torch.version == "2.12.1+cu130"
     assert (facts.torch.imported.outcome, facts.torch.imported.detail) == (outcome, detail)
@@ -68,7 +71,7 @@ def test_an_import_that_leaves_a_child_behind_does_not_hold_the_probe(
     python = fake_torch("import subprocess, sys, time; subprocess.Popen(['sleep', '30']); time.sleep(30)")
     begin = time.monotonic()
     collect(python, environ, elsewhere(tmp_path), limit=0.5)
-    assert time.monotonic() - begin < 4
+    assert time.monotonic() - begin < 25
 
 
 def test_what_an_import_prints_does_not_reach_the_facts(
@@ -204,7 +207,7 @@ def test_an_interpreter_that_is_none(
     program = fake_program("python3", script)
     begin = time.monotonic()
     facts = collect(str(program), environ, elsewhere(tmp_path), limit=1)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 25
     assert codes(facts) == ["RT001"]
 
 
@@ -397,7 +400,7 @@ def test_a_strange_nvidia_smi_beside_a_sound_library(
     fake_library("libnvidia-ml.so.1", NVML)
     begin = time.monotonic()
     facts = collect(sys.executable, environ, elsewhere(tmp_path))
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < PATIENT
     assert facts.driver.version == "580.159.04"
     assert Source("nvidia-smi", None, failure) in facts.driver.sources
     silent = [f for f in judge(facts).findings if f.code == "RT015"]

@@ -50,8 +50,8 @@ def test_an_import_that_fails_ends_the_run(
     code: str, outcome: str, detail: str, environ: dict[str, str], fake_torch: Callable[..., str]
 ) -> None:
     begin = time.monotonic()
-    stages = smoke.smoke(fake_torch(code), NO_GPU, environ, SHORT)
-    assert time.monotonic() - begin < 5
+    stages = smoke.smoke(fake_torch(code), NO_GPU, environ, SHORT if outcome == "hung" else smoke.LIMITS)
+    assert time.monotonic() - begin < 40
     assert stages == [smoke.Stage("import", outcome, detail)]
 
 
@@ -59,7 +59,7 @@ def test_the_stage_that_kills_the_interpreter_is_named(
     environ: dict[str, str], fake_torch: Callable[..., str]
 ) -> None:
     python = fake_torch(TORCH % "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
-    stages = smoke.smoke(python, NO_GPU, environ, SHORT)
+    stages = smoke.smoke(python, NO_GPU, environ, smoke.LIMITS)
     assert [(s.name, s.outcome) for s in stages] == [
         ("import", "ok"),
         ("device", "skipped"),
@@ -71,12 +71,12 @@ def test_the_stage_that_hangs_is_named_and_later_ones_have_their_own_time(
     environ: dict[str, str], fake_torch: Callable[..., str]
 ) -> None:
     python = fake_torch(TORCH % "import time; time.sleep(60)")
-    stages = smoke.smoke(python, NO_GPU, environ, {**SHORT, "allocate": 0.5})
+    stages = smoke.smoke(python, NO_GPU, environ, {**smoke.LIMITS, "allocate": 0.5})
     assert stages[-1] == smoke.Stage("allocate", "hung", "no end after 0.5 s")
 
 
 def test_a_gpu_that_torch_does_not_see(environ: dict[str, str], fake_torch: Callable[..., str]) -> None:
-    stages = smoke.smoke(fake_torch(TORCH % "pass"), ONE_GPU, environ, SHORT)
+    stages = smoke.smoke(fake_torch(TORCH % "pass"), ONE_GPU, environ, smoke.LIMITS)
     assert stages[-1].name == "device"
     assert "torch sees none" in stages[-1].detail
 

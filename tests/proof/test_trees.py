@@ -37,6 +37,9 @@ def difference(text: str, *replacements: tuple[int, str, str]) -> str | None:
         ("with a, b:\n    f()\n", [(0, "a, ", "")]),
         ("@old\ndef f(): ...\n", [(0, "@old\n", "")]),
         ("class C(Old):\n    x = 1\n", [(0, "(Old)", "")]),
+        ("f(x)\n", [(2, "", "a=")]),
+        ("f(x, y + 1, k=z)\n", [(2, "", "a="), (5, "", "b = ")]),
+        ("f(x, (y), k=z)\n", [(5, "", "b=")]),
     ],
 )
 def test_what_an_edit_covers_may_change(text: str, replacements: list[tuple[int, str, str]]) -> None:
@@ -50,6 +53,8 @@ def test_what_an_edit_covers_may_change(text: str, replacements: list[tuple[int,
         ("if a:\n    b\nc\n", [(11, "\n", "\n    ")], "Module"),
         ("x = f(a)\n", [(0, "(a", "(a, b")], None),
         ("x = f(a, c)\n", [(0, "a", "a, b")], "Call"),
+        ("f(x)\n", [(2, "", "**")], "Call"),
+        ("class C(x): ...\n", [(8, "", "a=")], "ClassDef"),
         ('x = 1\n"""text"""\n', [(0, "x = 1\n", "")], "Module"),
     ],
 )

@@ -158,8 +158,9 @@ def test_keywords_and_parameters_are_renamed_and_positions_named() -> None:
         parameter = every(source, ast.arg)[0]
         return [Rename(found.keywords[0], "model"), NameArgument(found.args[0], "x"), Rename(parameter, "n")]
 
-    before = "def g(a: int = 1): return f((y), obj = z)\n"
-    assert changed(before, changes) == "def g(n: int = 1): return f(x=(y), model = z)\n"
+    for argument in ("y", "(y)", "y if y else 0"):
+        before = f"def g(a: int = 1): return f({argument}, obj = z)\n"
+        assert changed(before, changes) == f"def g(n: int = 1): return f(x={argument}, model = z)\n"
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from torchmigrate.run.wire import Results
 from torchmigrate.settings.config import ConfigError
 
 if TYPE_CHECKING:
+    from torchmigrate.run.fixer import FixResult
     from torchmigrate.run.profiles import Profile
-    from torchmigrate.run.runner import FixResult
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -233,7 +233,7 @@ class Run:
         **given: Any,
     ) -> None:
         from torchmigrate.engine import registry
-        from torchmigrate.run import runner
+        from torchmigrate.run.selection import Selection
 
         self.quiet = quiet
         self.results = Results()
@@ -244,7 +244,7 @@ class Run:
         self.cache = cache.Cache(None if no_cache else cache_dir)
         try:
             asked = ask(paths, stdin_filename, profiles)
-            screen = runner.screen({profile.settings for profile in asked.profiles}, self.cache)
+            screen = Selection([profile.settings for profile in asked.profiles]).screen(self.cache)
         except ConfigError as error:
             raise options.Failure(str(error)) from None
         settings = asked.base.settings

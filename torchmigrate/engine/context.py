@@ -152,7 +152,7 @@ class Context:
     def severity(self) -> Severity:
         """What the rule's versions mean at the target."""
         rule = self.rule
-        return severity(self.options.target, since=rule.since, deprecated=rule.deprecated, breaks=rule.breaks)
+        return severity(self.options.target, rule.deprecated, rule.breaks)
 
     def _fix(self, use: Use, make: Callable[[], Fix]) -> Fix:
         """Makes a fix, if the name and the versions allow one. Raises NoFix."""

@@ -44,13 +44,11 @@ def render(version: Version) -> str:
     return f"{version[0]}.{version[1]}"
 
 
-def severity(
-    target: Version, since: Version | None, deprecated: Version | None, breaks: Version | None
-) -> Severity:
+def severity(target: Version, deprecated: Version | None, breaks: Version | None) -> Severity:
     """What torch ``target`` does to code that a rule with these versions watches.
 
     An error when it is removed or broken at the target; a warning when it is deprecated there, or planned to
-    break later; else info. ``since`` (when the replacement appeared) has no say.
+    break later; else info.
     """
     if breaks is not None and breaks <= target:
         return Severity.ERROR

@@ -31,6 +31,10 @@ class Input:
         if not self.place:
             object.__setattr__(self, "place", os.path.abspath(self.path))
 
+    def read(self) -> bytes:
+        """Its content. Raises OSError."""
+        return read(self.path) if self.data is None else self.data
+
 
 @dataclass(frozen=True, slots=True)
 class Found:

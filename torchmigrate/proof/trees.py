@@ -90,9 +90,19 @@ class TreeComparison:
         return self._results[key]
 
     def _same_fields(self, old: ast.AST, new: ast.AST) -> bool:
+        if isinstance(new, ast.Call) and (named := [word for word in new.keywords if self._is_named(word)]):
+            new = _with_positions(new, named)
         return type(old) is type(new) and all(
             self._same_value(getattr(old, field, None), getattr(new, field, None)) for field in old._fields
         )
+
+    def _is_named(self, keyword: ast.keyword) -> bool:
+        """Whether an edit put the name before an argument that it did not touch: ``f(x)`` → ``f(a=x)``."""
+        whole, value = self.new[keyword], self.new[keyword.value]
+        if keyword.arg is None or whole is None or value is None:
+            return False
+        name = Span(whole.start, value.start)
+        return self.shift.covering(name) is not None and self.shift.covering(whole) is None
 
     def _same_value(self, old: Any, new: Any) -> bool:
         if isinstance(old, list) and isinstance(new, list):
@@ -187,6 +197,12 @@ class TreeComparison:
         """Whether ``new`` may be where the end ``old`` went, but for parentheses, which are no part of a node."""
         behind = self.after.text[new : self.shift.moved(Span(old, old)).end]
         return self.shift.fits(old, new) or (bool(behind) and not behind.strip(b" \t\r\n)"))
+
+
+def _with_positions(call: ast.Call, named: Sequence[ast.keyword]) -> ast.Call:
+    """The call as it would be without the names of some arguments."""
+    others = [keyword for keyword in call.keywords if keyword not in named]
+    return ast.Call(call.func, [*call.args, *(keyword.value for keyword in named)], others)
 
 
 def is_inside(span: Span | None, edit: Span) -> bool:

@@ -54,7 +54,7 @@ def _undecorated(use: Use, ctx: Context) -> Change:
 def _rebased(use: Use, ctx: Context) -> Change:
     definition = use.place.statement
     if not isinstance(definition, ast.ClassDef) or not use.certain:
-        raise NoFix("the name may stand for something else here")
+        raise NoFix(f"`{ctx.text(use.node)}` may stand for something else in line {use.node.lineno}")
     if attribute := next(_script_only(definition, ctx), None):
         raise NoFix(f"`.{attribute}` exists only on a TorchScript module")
     if any(

@@ -36,9 +36,7 @@ def fix_of(use: Use, ctx: Context) -> Fix:
     except Escape as reason:
         raise NoFix(f"a future {reason}") from None
     if not changes:
-        raise NoFix(
-            "what it waits for is not made in this scope" if use.symbol in WAITS else "nothing is called here"
-        )
+        raise NoFix("only what `fork` starts is followed")
     if waiting := waits_for(ctx):
         raise NoFix(f"TorchScript runs what is forked at the same time; {waiting}")
     safety = Safety.UNSAFE if ctx.options.keep_torchscript_support else Safety.SAFE
@@ -90,8 +88,6 @@ class Futures:
             self._kept(parent.func.value)
         elif isinstance(parent, (ast.List, ast.ListComp)) and isinstance(around, (ast.Assign, ast.AnnAssign)):
             target = around.target if isinstance(around, ast.AnnAssign) else around.targets[0]
-            if isinstance(parent, ast.ListComp) and parent.elt is not place:
-                raise Escape("is used in a comprehension")
             self._kept(target)
         elif not isinstance(parent, ast.Expr):
             raise Escape("leaves its scope, or is used in another way than to wait for it")

@@ -1,0 +1,39 @@
+"""Which fixes are wanted, for whoever is asked about each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from torchmigrate.model.findings import Edit, Finding, Span
+from torchmigrate.proof.offsets import Shift
+
+
+class Choice:
+    """Asks about each fix once, however many rounds and passes it comes up in."""
+
+    def __init__(self, choose: Callable[[Finding], bool] | None) -> None:
+        self._choose = choose
+        self._answers: dict[str, dict[tuple[str, Span | None], bool]] = {}
+        """By path; a place is where the finding lies after all that has been fixed by now."""
+
+    def __call__(self, finding: Finding) -> bool:
+        """Whether to apply the fix of a finding."""
+        if self._choose is None:
+            return True
+        answers = self._answers.setdefault(finding.path, {})
+        key = (finding.code, finding.span)
+        if key not in answers:
+            answers[key] = self._choose(finding)
+        return answers[key]
+
+    def moved(self, path: str, text: bytes, edits: list[Edit], applied: Sequence[Finding]) -> None:
+        """Takes note that ``edits`` were made in the ``text`` of a file, for the findings ``applied``."""
+        answers = self._answers.get(path)
+        if answers:
+            shift = Shift(text, edits)
+            done = {(finding.code, finding.span) for finding in applied}
+            self._answers[path] = {
+                (code, shift.moved(span)): answer
+                for (code, span), answer in answers.items()
+                if span is not None and (code, span) not in done
+            }

@@ -1,0 +1,89 @@
+"""What holds for each file of a run, and the engine that applies the rules by it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from torchmigrate.gates.screen import Screen
+from torchmigrate.model.versions import render
+from torchmigrate.run.cache import Cache, digest
+from torchmigrate.run.profiles import Profile
+from torchmigrate.run.selection import Selection
+
+if TYPE_CHECKING:
+    from torchmigrate.engine.engine import Engine
+    from torchmigrate.model.options import Options
+
+
+class Engines:
+    """One engine for each of the ``profiles``, which are those of the named files by folder."""
+
+    def __init__(self, profiles: Mapping[str, Profile], cache: Cache) -> None:
+        self.profiles = profiles
+        self._cache = cache
+        self._selection = Selection([profile.settings for profile in profiles.values()])
+        self._contexts: dict[Profile, bytes] = {}
+        self._engines: dict[Profile, Engine] = {}
+
+    def profile_of(self, place: str) -> Profile:
+        """What holds for the file at ``place``; for one that was not named, any will do: what it tells is the same."""
+        profile = self.profiles.get(os.path.dirname(place))
+        return profile or next(iter(self.profiles.values()))
+
+    @property
+    def jobs(self) -> int:
+        """How many processes are wanted; 0 for as many as there are cores."""
+        return next(iter(self.profiles.values())).settings.jobs
+
+    @property
+    def telling(self) -> bytes:
+        """What it depends on which facts a file tells, besides its content."""
+        return self._selection.key
+
+    @cached_property
+    def screen(self) -> Screen:
+        """Gate 1."""
+        return self._selection.screen(self._cache)
+
+    def context_of(self, profile: Profile) -> bytes:
+        """What the result of a file depends on to which ``profile`` applies, besides its content."""
+        if profile not in self._contexts:
+            settings = profile.settings
+            edits = b"edits" if settings.wants_edits else b""
+            minimum = render(profile.minimum.version).encode()
+            self._contexts[profile] = digest(self.telling, minimum, settings.decisive(), edits)
+        return self._contexts[profile]
+
+    def of(self, place: str) -> Engine:
+        """Applies the rules to the file at ``place``. All engines watch and note the same: what any profile asks about."""
+        profile = self.profile_of(place)
+        if profile not in self._engines:
+            from torchmigrate.engine.engine import Engine
+            from torchmigrate.engine.ruleset import RuleSet
+
+            rules = RuleSet(
+                self._selection.rules.values(),
+                _options(profile),
+                partial(self._selection.selects, profile.settings),
+                partial(self._selection.covers, profile.settings),
+                self.screen.gate,
+            )
+            self._engines[profile] = Engine(rules, edits=profile.settings.wants_edits)
+        return self._engines[profile]
+
+
+def _options(profile: Profile) -> Options:
+    from torchmigrate.model.options import Options
+
+    settings = profile.settings
+    return Options(
+        settings.target_version,
+        profile.minimum.version,
+        settings.device_agnostic,
+        settings.script_replacement,
+        settings.keep_torchscript_support,
+        settings.gpu_architectures,
+    )

@@ -1,0 +1,87 @@
+"""One file of a scanned tree, fixed."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+from torchmigrate.model.faults import fault
+from torchmigrate.model.findings import FileError, FileResult, Finding
+from torchmigrate.model.vocabulary import Safety
+from torchmigrate.project.project import Imported
+from torchmigrate.run.choice import Choice
+from torchmigrate.run.scanner import Scanner
+from torchmigrate.settings.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class FixResult:
+    """What fixing makes of one file; ``before`` and ``after`` are its whole content."""
+
+    path: str
+    before: bytes
+    after: bytes
+    applied: tuple[Finding, ...]
+    result: FileResult
+    """What remains after fixing."""
+
+    def then(self, later: FixResult) -> FixResult:
+        """What this pass over the file and a ``later`` one come to."""
+        if not self.applied:
+            return later
+        after = later.after if later.applied else self.after
+        return replace(later, before=self.before, after=after, applied=self.applied + later.applied)
+
+
+class Fixer:
+    """Applies the fixes that were found in a scan, of which ``choice`` wants each."""
+
+    def __init__(self, scanner: Scanner, choice: Choice) -> None:
+        self._scanner = scanner
+        self._choice = choice
+
+    def fixed(self, place: str) -> FixResult:
+        """The file at ``place`` with its fixes applied; nothing is written."""
+        from torchmigrate.engine.fixing import Wanted
+        from torchmigrate.text.source import SourceError
+
+        result = self._scanner.result(place)
+        applies = partial(_applies, self._settings(place))
+        if not any(applies(finding) for finding in result.findings):
+            return FixResult(result.path, b"", b"", (), result)
+        project = self._scanner.project
+        try:
+            data = self._scanner.files[place].read()
+            moved = partial(self._choice.moved, result.path)
+            wanted = Wanted(applies, self._choice, partial(self._keeps, place), moved)
+            engine = self._scanner.engines.of(place)
+            fixed = engine.fix(result.path, data, project, project.links(place), wanted)
+        except (OSError, SourceError) as error:  # it was readable when it was scanned
+            failure = FileError(result.path, f"changed while it was being looked at: {error}")
+            return FixResult(result.path, b"", b"", (), FileResult(result.path, errors=(failure,)))
+        except Exception as error:
+            failure = fault(error, result.path)
+            return FixResult(result.path, b"", b"", (), replace(result, errors=(*result.errors, failure)))
+        return FixResult(result.path, data, fixed.data, fixed.applied, fixed.result)
+
+    def _settings(self, place: str) -> Settings:
+        return self._scanner.engines.profile_of(place).settings
+
+    def _keeps(self, place: str, name: str) -> bool:
+        """Whether another file may import ``name`` from the one at ``place``."""
+        unseen = not self._scanner.project.is_whole and not self._settings(place).unsafe_fixes
+        return unseen or self._imported.has(place, name)
+
+    @cached_property
+    def _imported(self) -> Imported:
+        imported = Imported()
+        for file in self._scanner.files.values():
+            with contextlib.suppress(OSError):
+                imported.read(file.read())
+        return imported
+
+
+def _applies(settings: Settings, finding: Finding) -> bool:
+    allowed = (Safety.SAFE, Safety.UNSAFE) if settings.unsafe_fixes else (Safety.SAFE,)
+    return finding.fix is not None and finding.fix.safety in allowed

@@ -1,0 +1,73 @@
+"""One file: through gate 1, from the cache or from the engine."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchmigrate.model.findings import FileError, FileResult
+from torchmigrate.project.files import Input
+from torchmigrate.project.project import Project
+from torchmigrate.run.cache import Cache, digest
+from torchmigrate.run.engines import Engines
+from torchmigrate.run.garbage import Paused
+
+if TYPE_CHECKING:
+    from torchmigrate.engine.engine import Scan
+
+
+class Look(NamedTuple):
+    """What looking at a file gave: nothing, if gate 1 turned it away."""
+
+    scan: Scan | None
+    key: bytes | None = None
+    """Where to keep it, if it can be kept and is not yet."""
+    failed: bool = False
+    """Whether the file could not be looked at, which may go better the next time."""
+
+    @classmethod
+    def failure(cls, file: Input, message: str) -> Look:
+        """A look at a file that came to nothing."""
+        from torchmigrate.engine.engine import Scan
+
+        return cls(Scan(FileResult(file.path, errors=(FileError(file.path, message),))), failed=True)
+
+
+class Looker:
+    """Looks at files, with what is known of their project by then."""
+
+    def __init__(self, engines: Engines, project: Project, cache: Cache) -> None:
+        self.engines = engines
+        self.project = project
+        self.cache = cache
+        self.garbage = Paused()
+        """To be entered for as long as files are looked at."""
+        self.scanned = 0
+        """How many files an engine has looked into."""
+
+    def look(self, place: str, file: Input, *, first: bool) -> Look:
+        """What the file at ``place`` gives; ``first``: while nothing is known of the others, so that it can be kept."""
+        try:
+            data = file.read()
+        except OSError as error:
+            return Look.failure(file, f"cannot be read: {error.strerror or error}")
+        if not self.engines.screen.concerns(file.path, data):
+            return Look(None)
+        key = self._key(place, file, data) if first and self.cache.keeps else None
+        if key is not None:
+            from torchmigrate.engine.engine import Scan
+
+            kept = self.cache.get(key, Scan)
+            if kept is not None:
+                return Look(kept)
+        return Look(self.scan(place, file, data), key)
+
+    def scan(self, place: str, file: Input, data: bytes) -> Scan:
+        """What the engine finds in the content of a file."""
+        self.scanned += 1
+        self.garbage.tick(len(data))
+        return self.engines.of(place).scan(file.path, data, self.project, self.project.links(place))
+
+    def _key(self, place: str, file: Input, data: bytes) -> bytes:
+        context = self.engines.context_of(self.engines.profile_of(place))
+        return digest(b"look", context, os.fsencode(place), os.fsencode(file.path), data)

@@ -1,0 +1,154 @@
+"""The files of a tree: scanned, linked with each other, and scanned again where the others turn out to matter."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from torchmigrate.model.findings import FileResult
+from torchmigrate.project.files import Input
+from torchmigrate.project.project import Project
+from torchmigrate.run import sharing
+from torchmigrate.run.cache import Cache, digest
+from torchmigrate.run.engines import Engines
+from torchmigrate.run.known import Known, Memory
+from torchmigrate.run.looker import Looker
+from torchmigrate.run.snapshot import Stamps
+from torchmigrate.run.tree import Tree
+from torchmigrate.run.wire import Results, pack, unpack
+
+if TYPE_CHECKING:
+    from torchmigrate.project.mentions import Facts
+
+Progress = Callable[[int, int], None]
+"""Is told how many files are done, and of how many."""
+
+
+class Scanner:
+    """One look at all files of a tree: what each gave, and the project that they make."""
+
+    def __init__(self, tree: Tree, cache: Cache | None = None, known: Known | None = None) -> None:
+        named = {file.place: file for file in tree.named}
+        others = {file.place: file for file in tree.others if file.place not in named}
+        self.named = list(named)
+        self.files = dict(sorted({**others, **named}.items()))
+        """By place, in an order that does not depend on what was named."""
+        folders = dict.fromkeys(os.path.dirname(place) for place in named)
+        self.cache = cache or Cache(None)
+        self.engines = Engines({folder: tree.profile_of(folder) for folder in folders}, self.cache)
+        self._reading = partial(_content, self.files)  # and no method: it travels to other processes
+        self.project = Project(self.files, self._reading, is_whole=tree.is_whole)
+        self.failed = False
+        """Whether a file could not be looked at, which may go better the next time."""
+        self.known = known
+        """What is known of the tree: at first by an earlier run, then by this one."""
+        self._looker = Looker(self.engines, self.project, self.cache)
+        self._packed: dict[str, bytes] = {}
+        """What each file gave, if anything, for `torchmigrate.run.wire` to unpack."""
+        self._root = tree.root
+
+    @cached_property
+    def stamps(self) -> Stamps:
+        """The states of the files; to be asked for before any is read."""
+        return Stamps(self.files.values())
+
+    @cached_property
+    def context(self) -> bytes:
+        """What the results depend on besides the files."""
+        profiles = (
+            f"{folder}\0".encode(errors="surrogateescape") + self.engines.context_of(profile)
+            for folder, profile in self.engines.profiles.items()
+        )
+        return digest(self.engines.telling, b"whole" if self.project.is_whole else b"", *profiles)
+
+    @property
+    def results(self) -> Results:
+        """What the named files gave, in order, without those that gave nothing."""
+        return Results(self._packed[place] for place in self.named if place in self._packed)
+
+    def result(self, place: str) -> FileResult:
+        """What one file gave."""
+        packed = self._packed.get(place)
+        return FileResult(self.files[place].path) if packed is None else unpack(FileResult, packed)
+
+    def scan(self, progress: Progress | None) -> None:
+        """Scans every file that passes gate 1, and again those that the others turn out to matter to."""
+        with self._looker.garbage:
+            self._scan_all(progress)
+
+    def _scan_all(self, progress: Progress | None) -> None:
+        memory = Memory(self.cache, self.engines.telling, self._root) if self._root else None
+        known = self.known or (memory.load(self.files) if memory is not None else None) or Known()
+        changed = known.changed(self.stamps)
+        fresh = [place for place in self.files if place in changed or place in self._reported]
+        facts = self._first_looks(fresh, progress)
+        if known.holds(facts, changed, self.stamps):
+            self.project.exports = dict(known.exports)
+            facts |= known.without(fresh, self.stamps)
+            fresh += sorted(known.concerned(self.stamps) - set(fresh))
+        else:
+            looked = set(fresh)
+            facts |= self._first_looks([place for place in self.files if place not in looked], progress)
+            fresh = list(self.files)
+        facts = {place: facts[place] for place in self.files if place in facts}
+        if self.project.exports or any(place in facts for place in fresh):
+            self._link(facts, fresh)
+        for told in facts.values():
+            self.project.mention(told.mentions)
+        self._last_looks([place for place in self.named if place in facts and facts[place].provisional])
+        self.known = Known(self.stamps.by_place, facts, self.project.exports)
+        if memory is not None and not self.failed and self.known.stamps != known.stamps:
+            memory.store(self.known)
+        if progress is not None:
+            progress(len(self.files), len(self.files))
+
+    def _first_looks(self, places: Sequence[str], progress: Progress | None) -> dict[str, Facts]:
+        """What files tell while nothing is known of the others."""
+        files = {place: self.files[place] for place in places}
+        facts: dict[str, Facts] = {}
+        for done, (place, look) in enumerate(sharing.looks(self._looker, files, first=True)):
+            if progress is not None:
+                progress(done, len(files))
+            self.failed = self.failed or look.failed
+            if look.scan is not None:
+                facts[place] = look.scan.facts
+                self._keep(place, look.scan.result)
+                if look.key is not None:
+                    self.cache.put(look.key, look.scan)
+        return facts
+
+    def _last_looks(self, places: Sequence[str]) -> None:
+        """What files give with all that is known of the others."""
+        files = {place: self.files[place] for place in places}
+        for place, look in sharing.looks(self._looker, files, first=False):
+            self.failed = self.failed or look.failed
+            if look.scan is not None:
+                self._keep(place, look.scan.result)
+
+    def _link(self, facts: dict[str, Facts], fresh: Sequence[str]) -> None:
+        """Follows names from file to file; only from those that are ``fresh`` there may be any to follow."""
+        from torchmigrate.project.exports import Linker
+
+        def look(place: str, data: bytes) -> Facts:
+            scan = self._looker.scan(place, self.files[place], data)
+            self._keep(place, scan.result)
+            return scan.facts
+
+        watch = self.engines.of(fresh[0] if fresh else "").rules.watch
+        Linker(list(self.files), self._reading, look, facts, self.project, watch).link(fresh)
+
+    def _keep(self, place: str, result: FileResult) -> None:
+        if place in self._reported and result.says_anything:
+            self._packed[place] = pack(result)
+        else:
+            self._packed.pop(place, None)
+
+    @cached_property
+    def _reported(self) -> frozenset[str]:
+        return frozenset(self.named)
+
+
+def _content(files: Mapping[str, Input], place: str) -> bytes:
+    return files[place].read()

@@ -1,0 +1,73 @@
+"""The rules that run: those that any of the settings select, behind one gate 1."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchmigrate.engine import registry
+from torchmigrate.gates.screen import Screen
+from torchmigrate.run.cache import Cache, digest
+from torchmigrate.run.fingerprint import fingerprint
+from torchmigrate.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from torchmigrate.model.rule import Rule
+
+_screens: dict[bytes, Screen] = {}
+"""Those that were asked for, by key: compiling one takes longer than a small file, and processes that are forked have it."""
+
+
+class Selection:
+    """The rules that any of the ``settings`` select, and which of them run where one of the settings holds."""
+
+    def __init__(self, settings: Collection[Settings]) -> None:
+        self._settings = list(dict.fromkeys(settings))
+
+    @cached_property
+    def rules(self) -> Mapping[str, Rule]:
+        """All of them, by code."""
+        return {code: rule for one in self._settings for code, rule in registry.selected(one).items()}
+
+    @cached_property
+    def key(self) -> bytes:
+        """Tells the rules, and the tool, from others."""
+        return digest(fingerprint(), *sorted({_choice(settings) for settings in self._settings}))
+
+    def screen(self, cache: Cache) -> Screen:
+        """Gate 1 for these rules. Raises ConfigError for a selector that fits no rule."""
+        key = digest(b"screen", fingerprint(), *sorted(map(_selectors, self._settings)))
+        if key not in _screens:
+            made = cache.get(key, Screen)
+            if made is None:  # else the selectors fitted when it was made
+                for one in self._settings:
+                    registry.check_selectors(one, registry.rules().values())
+                made = Screen.of(self.rules.values())
+                cache.put(key, made)
+            _screens[key] = made
+        return _screens[key]
+
+    def selects(self, settings: Settings, code: str, path: str) -> bool:
+        """Whether the rule with this code runs in the file at ``path``, where ``settings`` hold."""
+        rule = self.rules.get(code)
+        return (
+            rule is not None
+            and settings.selects(code, rule.family, rule.default)
+            and not settings.ignored_in(path, code, rule.family)
+        )
+
+    def covers(self, settings: Settings, codes: str, path: str) -> bool:
+        """Whether every rule runs whose code begins with ``codes`` (for "": every rule that is on by default)."""
+        rules = [rule for rule in registry.rules().values() if rule.code.startswith(codes)]
+        return all(self.selects(settings, rule.code, path) for rule in rules if codes or rule.default)
+
+
+def _choice(settings: Settings) -> bytes:
+    """What of the settings says which rules run."""
+    return repr((settings.select, settings.ignore, settings.extend_select)).encode()
+
+
+def _selectors(settings: Settings) -> bytes:
+    """What of the settings has to name rules."""
+    return _choice(settings) + repr((settings.per_file_ignores, settings.show)).encode()

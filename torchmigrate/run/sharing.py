@@ -1,0 +1,82 @@
+"""Many files, looked at in this process, or in several of their own where that is faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from torchmigrate.project.files import Input
+from torchmigrate.project.project import Project
+from torchmigrate.run.cache import Cache
+from torchmigrate.run.engines import Engines
+from torchmigrate.run.looker import Look, Looker
+from torchmigrate.run.profiles import Profile
+from torchmigrate.run.wire import pack, unpack
+
+WORTHWHILE = 400
+"""Files from which on starting processes costs less than it saves; of files that rules look into, an eighth."""
+
+_PRIOR = 8
+"""The share of files that rules look into begins as if it had been seen in so many."""
+
+_DIED = "the process that looked at it died; it is not checked"
+
+Item = tuple[str, str, bytes | None]
+"""What is sent to a worker process: the file's place, and the parts of an `Input`."""
+
+Sent = tuple[bytes | None, bytes | None, bool]
+"""What it sends back: a `Look`, of which the scan is packed."""
+
+
+def looks(looker: Looker, files: Mapping[str, Input], *, first: bool) -> Iterator[tuple[str, Look]]:
+    """What each of the ``files``, by place, gives with what is known of the project; ``first``: while nothing is.
+
+    In processes of their own from where on it is worthwhile for what is left; then in no particular order.
+    """
+    hits = 0 if first else _PRIOR
+    places = list(files)
+    for done, place in enumerate(places):
+        share = hits / (done + _PRIOR)
+        if looker.engines.jobs != 1 and (len(places) - done) * (1 + 7 * share) >= WORTHWHILE:
+            yield from _shared(looker, {place: files[place] for place in places[done:]}, first=first)
+            return
+        before = looker.scanned
+        yield place, looker.look(place, files[place], first=first)
+        hits += looker.scanned - before
+
+
+def _shared(looker: Looker, files: Mapping[str, Input], *, first: bool) -> Iterator[tuple[str, Look]]:
+    from torchmigrate.run import workers
+
+    looker.engines.of(next(iter(files)))  # what it imports, processes that are forked need not
+    looker.cache.release()  # a connection must not live on in two processes
+    count = workers.processes(looker.engines.jobs)
+    folder = looker.cache.folder if first else None
+    make = partial(work, looker.engines.profiles, looker.project, folder)
+    items = [(place, file.path, file.data) for place, file in files.items()]
+    for (place, *_), sent in workers.map_all(make, items, count):
+        yield (
+            place,
+            Look.failure(files[place], _DIED) if isinstance(sent, workers.Died) else received(*sent),
+        )
+
+
+def work(profiles: Mapping[str, Profile], project: Project, folder: str | None) -> Callable[[Item], Sent]:
+    """The work of a worker process: a look with what is known of the project, or of the cache in a folder."""
+    cache = Cache(folder)
+    looker = Looker(Engines(profiles, cache), project, cache)
+    looker.garbage.__enter__()
+
+    def look(item: Item) -> Sent:
+        place, shown, data = item
+        scan, key, failed = looker.look(place, Input(shown, data), first=folder is not None)
+        return None if scan is None else pack(scan), key, failed
+
+    return look
+
+
+def received(scan: bytes | None, key: bytes | None, failed: bool) -> Look:
+    """The look that a worker process has sent."""
+    from torchmigrate.engine.engine import Scan
+
+    return Look(None if scan is None else unpack(Scan, scan), key, failed)
