@@ -32,6 +32,7 @@ ROOMS = (
     "rules",
     "reporters",
     "run",
+    "trials",
     "probe",
     "cli",
 )

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from torchmigrate import __version__
 from torchmigrate.cli import options, output
+from torchmigrate.cli import verify as verifying
 from torchmigrate.cli.asked import ask
 from torchmigrate.console.terminal import Progress, escape, wants_color
 from torchmigrate.model.findings import FileError, FileResult, Finding
@@ -133,31 +134,37 @@ def check(
 @common
 @click.option("--apply", is_flag=True, help="Write the fixed files, and report what is left.")
 @click.option("--interactive", is_flag=True, help="Ask about every fix.")
-def fix(apply: bool, interactive: bool, **given: Any) -> int:
+@verifying.options
+def fix(
+    apply: bool,
+    interactive: bool,
+    verify: str | None,
+    verify_runs: int,
+    verify_timeout: float,
+    verify_env: Sequence[str],
+    **given: Any,
+) -> int:
     """Print the diff that mends PATHS (default: here), or write the files with --apply."""
-    from torchmigrate.run import runner
-
     if interactive and "-" in given["paths"]:
         raise click.UsageError("--interactive reads the answers from standard input, where `-` is read from")
+    if interactive and verify:
+        raise click.UsageError("--interactive asks you about each fix, and --verify a command: one of them")
+    judge = verifying.wanted(verify, verify_runs, verify_timeout, verify_env)
     run = Run(**given)
     run.report.fixing, run.report.written = True, apply
     changed = 0
-    choose = Chooser(run.report) if interactive else None
-    with Progress(
-        sys.stderr, wanted=not (run.quiet or interactive) and (apply or not sys.stdout.isatty())
-    ) as progress:
-        for tree in run.trees:
-            for fixed in runner.fix(tree, choose=choose, cache=run.cache, progress=progress):
-                run.collect([fixed.result])
-                if run.deliver(fixed, apply):
-                    changed += 1
-                    run.report.applied += fixed.applied
+    for fixed in run.judged(judge, given["paths"]) if judge else run.fixes(apply, interactive):
+        run.collect([fixed.result])
+        if run.deliver(fixed, apply):
+            changed += 1
+            run.report.applied += fixed.applied
     run.cache.close()
     if run.shows_diff(apply):
         run.write_outcome(changed, apply)
     else:
         run.write_report(to_stderr=apply and "-" in given["paths"])
-    return run.status(failed=run.fails() if apply else changed > 0)
+    left_out = run.report.verified is not None and len(run.report.verified.left_out) > 0
+    return run.status(failed=left_out or (run.fails() if apply else changed > 0))
 
 
 @cli.command()
@@ -270,6 +277,28 @@ class Run:
             self.report.add(result)
             self.results.add(result)
 
+    def fixes(self, apply: bool, interactive: bool) -> Iterator[FixResult]:
+        """The files with the fixes that are wanted."""
+        from torchmigrate.run import runner
+
+        choose = Chooser(self.report) if interactive else None
+        wanted = not (self.quiet or interactive) and (apply or not sys.stdout.isatty())
+        with Progress(sys.stderr, wanted=wanted) as progress:
+            for tree in self.trees:
+                yield from runner.fix(tree, choose=choose, cache=self.cache, progress=progress)
+
+    def judged(self, asked: verifying.Wanted, paths: Sequence[str]) -> Sequence[FixResult]:
+        """The files with the fixes that a command is content with."""
+        from torchmigrate.run import runner
+
+        def fixes(choose: Callable[[Finding], bool]) -> list[FixResult]:
+            return [
+                fixed for tree in self.trees for fixed in runner.fix(tree, choose=choose, cache=self.cache)
+            ]
+
+        fixed, self.report.verified = verifying.judged(asked, paths, fixes, self._say)
+        return fixed
+
     def deliver(self, fixed: FixResult, apply: bool) -> bool:
         """Writes or prints what ``fixed`` changes; returns whether it changes anything and could be written."""
         stdin = next(
@@ -334,6 +363,11 @@ class Run:
             with output.replaced(self._output_file) as out:
                 out.buffer.write(b"".join(self._diff))
         self.print_errors()
+        if self.report.verified:
+            from torchmigrate.reporters import concise
+
+            for line in concise.verified_lines(self.report.verified):
+                self._say(line)
         change = "changed" if apply else "would change"
         self._say(f"{count(changed, 'file')} {change}, fixing {count(self.report.fixed, 'finding')}")
         hidden = count(self.report.hidden_unsafe, "unsafe fix", "unsafe fixes")

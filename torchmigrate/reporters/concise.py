@@ -12,7 +12,7 @@ import click
 from torchmigrate.console.terminal import escape
 from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.reporters.report import Report, count, place, position
+from torchmigrate.reporters.report import Report, Verified, count, place, position
 
 MAX_REASONS = 10
 """Reasons for which findings are left that are listed one by one."""
@@ -67,6 +67,23 @@ def outcome(report: Report) -> Iterator[str]:
     if reasons[MAX_REASONS:]:
         left = sum(number for _, number in reasons[MAX_REASONS:])
         yield f"left for other reasons: {left} (--output-format json lists them)"
+    if report.verified:
+        yield from verified_lines(report.verified)
+
+
+def verified_lines(verified: Verified) -> Iterator[str]:
+    """What a command of the project said about the fixes."""
+    for finding, reason in verified.left_out:
+        yield escape(f"left out {finding.code} in {place(finding)}: {reason}")
+    for note in verified.notes:
+        yield escape(f"note: {note}")
+    passed = (
+        "" if verified.passed_before is None else f", {count(verified.passed_before, 'test')} passed before"
+    )
+    if passed and verified.passed_after is not None:
+        passed += f" and {verified.passed_after} after"
+    outcome = f"{count(verified.kept, 'fix', 'fixes')} kept, {len(verified.left_out)} left out"
+    yield escape(f"verified by {verified.command} in {count(verified.runs, 'run')}: {outcome}{passed}")
 
 
 def error_line(error: FileError, report: Report) -> str:

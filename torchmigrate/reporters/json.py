@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import IO, Any
 
 from torchmigrate import __version__
 from torchmigrate.model import versions
 from torchmigrate.model.findings import FileError, FileResult, Finding, Fix, Location
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.report import Report, all_findings
+from torchmigrate.reporters.report import Report, Verified, all_findings
 from torchmigrate.reporters.streaming import dump
 
 
@@ -44,21 +44,26 @@ def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
 
 def _outcome(report: Report) -> dict[str, Any]:
     """What fixing did; what it left are the findings."""
-    left = ("hint", "withheld", "fix")
-    applied = []
-    for finding in report.applied:
-        facts = {
-            name: value for name, value in _finding(replace(finding, fix=None)).items() if name not in left
-        }
-        fix = finding.fix
-        applied.append(
-            {**facts, "title": fix.title if fix else None, "safety": fix.safety.value if fix else None}
-        )
+    applied = [_fixed(finding) for finding in report.applied]
     withheld = [
         {"code": code, "reason": reason, "findings": number}
         for (code, reason), number in sorted(report.withheld.items())
     ]
-    return {"written": report.written, "applied": applied, "withheld": withheld}
+    verified = {"verified": _verified(report.verified)} if report.verified else {}
+    return {"written": report.written, "applied": applied, "withheld": withheld, **verified}
+
+
+def _fixed(finding: Finding) -> dict[str, Any]:
+    """A finding, and what its fix does to it."""
+    left = ("hint", "withheld", "fix")
+    facts = {name: value for name, value in _finding(replace(finding, fix=None)).items() if name not in left}
+    fix = finding.fix
+    return {**facts, "title": fix.title if fix else None, "safety": fix.safety.value if fix else None}
+
+
+def _verified(verified: Verified) -> dict[str, Any]:
+    left_out = [{**_fixed(finding), "reason": reason} for finding, reason in verified.left_out]
+    return {**asdict(replace(verified, left_out=())), "left_out": left_out}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

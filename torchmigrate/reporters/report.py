@@ -18,6 +18,24 @@ if TYPE_CHECKING:
     from torchmigrate.model.rule import Rule
 
 
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a command of the project said about the fixes."""
+
+    command: str
+    runs: int
+    """How often it ran."""
+    kept: int
+    left_out: tuple[tuple[Finding, str], ...]
+    """The fixes that are not applied, and what they break."""
+    notes: tuple[str, ...]
+    """What is to be known of the command."""
+    passed_before: int | None
+    """How many tests passed without fixes, if it says so."""
+    passed_after: int | None
+    """And with those that are kept."""
+
+
 @dataclass(slots=True)
 class Report:
     """What a run was asked, and what its results add up to."""
@@ -52,6 +70,8 @@ class Report:
     """Findings that this run has fixed, or would fix."""
     written: bool = False
     """Whether the fixed files are written."""
+    verified: Verified | None = None
+    """What a command said about the fixes, if one was asked."""
     withheld: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How many findings have no fix, or none that the run applies, by rule and reason."""
 

@@ -1,0 +1,150 @@
+"""What is read of a command, and where it runs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from torchmigrate.trials.baseline import Baseline, Unusable
+from torchmigrate.trials.command import Command, Outcome, read
+from torchmigrate.trials.copies import copied
+
+PYTEST = """\
+.F.                                                                      [100%]
+=========================== short test summary info ============================
+\x1b[31mFAILED\x1b[0m tests/test_a.py::test_b[1 x] - AssertionError: no - not so
+ERROR tests/test_c.py
+ERROR tests/test_d.py::test_e - ImportError: cannot import name 'f'
+\x1b[31m2 failed\x1b[0m, 41 passed, 1 skipped in 3.21s
+"""
+
+UNITTEST = """\
+======================================================================
+FAIL: test_a (tests.test_x.TestX.test_a)
+----------------------------------------------------------------------
+Traceback (most recent call last):
+  File "x.py", line 3, in test_a
+    self.assertEqual(1, 2)
+AssertionError: 1 != 2
+
+======================================================================
+ERROR: test_b (tests.test_x.TestX.test_b)
+----------------------------------------------------------------------
+RuntimeError: no
+
+Ran 7 tests in 0.001s
+
+FAILED (failures=1, errors=1)
+"""
+
+
+def test_what_pytest_says() -> None:
+    outcome = read(PYTEST, 1, 3.2)
+    assert outcome.failures == {
+        "tests/test_a.py::test_b[1 x]": "AssertionError: no - not so",
+        "tests/test_c.py": "",
+        "tests/test_d.py::test_e": "ImportError: cannot import name 'f'",
+    }
+    assert outcome.passed == 41
+    assert outcome.last == "2 failed, 41 passed, 1 skipped in 3.21s"
+
+
+def test_what_unittest_says() -> None:
+    assert read(UNITTEST, 1, 0.1).failures == {
+        "test_a (tests.test_x.TestX.test_a)": "AssertionError: 1 != 2",
+        "test_b (tests.test_x.TestX.test_b)": "RuntimeError: no",
+    }
+
+
+def outcome(status: int = 0, *failures: str, passed: int | None = None, timed_out: bool = False) -> Outcome:
+    return Outcome(status, dict.fromkeys(failures, "why"), passed, 1.0, "the end", timed_out)
+
+
+FINE = outcome(passed=10)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "after", "objection"),
+    [
+        ((FINE, FINE), FINE, None),
+        ((FINE, FINE), outcome(1, "a", "b", passed=8), "a fails (and 1 more): why"),
+        ((FINE, FINE), outcome(0, passed=9), "only 9 tests pass of 10"),
+        ((FINE, FINE), outcome(-11), "the command is ended by signal 11: the end"),
+        (
+            (FINE, FINE),
+            outcome(-9, timed_out=True),
+            "the command takes longer than 1 s, and 1 s without fixes",
+        ),
+        ((outcome(1, "a"), outcome(1, "a")), outcome(1, "a"), None),
+        ((outcome(1, "a"), outcome(1, "a")), outcome(0), None),
+        ((outcome(1, "a"), outcome(1, "a")), outcome(2, "a"), "the command exits with 2: the end"),
+        ((outcome(0, passed=10), outcome(1, "a", passed=9)), outcome(1, "a", passed=9), None),
+    ],
+)
+def test_what_is_worse_than_before(
+    baseline: tuple[Outcome, Outcome], after: Outcome, objection: str | None
+) -> None:
+    assert Baseline(*baseline).objection(after) == objection
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "reason"),
+    [
+        (outcome(4), FINE, "exits with 4"),
+        (outcome(1, "a", timed_out=True), FINE, "takes longer"),
+        (outcome(0), outcome(1), "exits with 1"),
+    ],
+)
+def test_what_cannot_judge(one: Outcome, other: Outcome, reason: str) -> None:
+    with pytest.raises(Unusable, match=reason):
+        Baseline(one, other)
+
+
+def test_tests_that_tell_nothing_are_said() -> None:
+    notes = list(Baseline(outcome(1, "a", "b"), outcome(1, "a")).notes())
+    assert notes == [
+        "a fails without any fix, and can tell nothing",
+        "b fails only sometimes without any fix, and can tell nothing",
+    ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_copy_is_apart_from_the_project(tmp_path: Path) -> None:
+    root = tmp_path / "p"
+    for folder in (".git", "src", "__pycache__", "venv"):
+        (root / folder).mkdir(parents=True)
+    (root / "venv" / "pyvenv.cfg").touch()
+    (root / "src" / "a.py").write_bytes(b"1\n")
+    (root / "src" / "link.py").symlink_to("a.py")
+    (root / "outside").symlink_to("../elsewhere")
+    with copied(root, {root / "src" / "a.py": b"2\n"}) as copy:
+        assert (copy / "src" / "link.py").read_bytes() == b"2\n"
+        assert (root / "src" / "a.py").read_bytes() == b"1\n"
+        assert sorted(path.name for path in copy.iterdir()) == ["outside", "src", "venv"]
+        assert (copy / "venv").readlink() == root / "venv"
+        assert (copy / "outside").readlink() == root / "../elsewhere"
+    assert not copy.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the command is one of a POSIX shell")
+def test_what_a_command_has_started_ends_with_it(tmp_path: Path) -> None:
+    with copied(tmp_path, {}) as copy:
+        command = Command("sleep 60 & echo $! > pid; sleep 60", tmp_path, tmp_path)
+        result = command.run(copy, 0.5)
+        child = int((copy / "pid").read_text())
+        assert result.timed_out
+        deadline = time.monotonic() + 30
+        while is_running(child) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not is_running(child)
+
+
+def is_running(process: int) -> bool:
+    """Whether a process lives; one that nobody has waited for yet does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

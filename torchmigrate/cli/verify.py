@@ -1,0 +1,120 @@
+"""`fix --verify`: its options, the project that is copied, and what becomes of the fixes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from torchmigrate.cli.options import Failure, common_folder
+from torchmigrate.project.folders import tree_of
+from torchmigrate.reporters.report import Verified
+
+if TYPE_CHECKING:
+    from torchmigrate.run.fixer import FixResult
+    from torchmigrate.trials.trial import Fixes
+
+FEWEST_RUNS = 4
+"""Two without fixes, which have to agree, one more if the first did not find the copy, and one with all fixes."""
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the options say."""
+
+    command: str
+    runs: int
+    timeout: float
+    environment: dict[str, str]
+
+
+def options(command: Decorated) -> Decorated:
+    """Decorator: the options, as the parameters ``verify``, ``verify_runs``, ``verify_timeout``, ``verify_env``."""
+    for decorate in (
+        click.option(
+            "--verify-env",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="An environment variable for the command of --verify; may be repeated.",
+        ),
+        click.option(
+            "--verify-timeout",
+            type=click.FloatRange(min=0, min_open=True),
+            default=3600.0,
+            metavar="SECONDS",
+            help="The longest that one run of it may take; with fixes, it may take five times as long as without, "
+            "and a minute.  [default: 3600]",
+        ),
+        click.option(
+            "--verify-runs",
+            type=click.IntRange(min=FEWEST_RUNS),
+            default=20,
+            metavar="N",
+            help="The most runs of it to find out which fixes to leave out.  [default: 20]",
+        ),
+        click.option(
+            "--verify",
+            metavar="COMMAND",
+            help="Keep only fixes with which this shell command (`pytest -q`) says what it says without them; "
+            "it runs in copies of the project.",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def wanted(verify: str | None, runs: int, timeout: float, environment: Sequence[str]) -> Wanted | None:
+    """What the options say, if a command is given. Raises UsageError."""
+    pairs = [text.partition("=") for text in environment]
+    if bad := [name for name, equals, _ in pairs if not (name and equals)]:
+        raise click.UsageError(f"--verify-env takes NAME=VALUE, not {bad[0]!r}")
+    if verify is None:
+        if environment:
+            raise click.UsageError("--verify-env goes with --verify")
+        return None
+    return Wanted(verify, runs, timeout, {name: value for name, _, value in pairs})
+
+
+def judged(
+    asked: Wanted, paths: Sequence[str], fixes: Fixes, say: Callable[[str], None]
+) -> tuple[Sequence[FixResult], Verified]:
+    """The files with those fixes that the command is content with, and what it said. Raises Failure."""
+    from torchmigrate.trials.baseline import Unusable
+    from torchmigrate.trials.command import Command
+    from torchmigrate.trials.trial import Trial
+
+    root, here = _project(paths)
+    trial = Trial(Command(asked.command, root, here, asked.environment), asked.runs, asked.timeout, say)
+    try:
+        verdict = trial.judge(fixes)
+    except Unusable as error:
+        raise Failure(f"{trial.command} cannot tell whether the fixes are right: {error}") from None
+    except OSError as error:
+        raise Failure(f"the project cannot be copied to verify the fixes: {error}") from None
+    return verdict.fixed, Verified(
+        str(trial.command),
+        verdict.runs,
+        verdict.kept,
+        tuple((one.finding, one.reason) for one in verdict.left_out),
+        tuple(verdict.notes),
+        verdict.before.passed,
+        verdict.after.passed if verdict.after else None,
+    )
+
+
+def _project(paths: Sequence[str]) -> tuple[Path, Path]:
+    """The project that holds all ``paths`` and the current folder, and the latter."""
+    if "-" in paths:
+        raise click.UsageError("--verify needs files of a project, and `-` is none")
+    here = os.path.realpath(os.curdir)
+    folder = common_folder([here, *(paths or [os.curdir])])
+    root = os.path.realpath(tree_of(folder) or folder)
+    if root in (os.path.realpath(os.path.expanduser("~")), os.path.dirname(root)):
+        raise Failure(f"--verify copies the whole project, and {root} is none")
+    return Path(root), Path(here)

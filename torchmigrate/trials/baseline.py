@@ -1,0 +1,69 @@
+"""What a command says of the project without fixes, and what it therefore has to say with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchmigrate.trials.command import Outcome
+
+SLOWER = 5
+"""A command that takes so many times as long with fixes as without, and a minute more, hangs."""
+
+
+class Unusable(Exception):
+    """The command cannot judge anything; says why."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Two runs without fixes. Raises Unusable if nothing can be learned from them."""
+
+    one: Outcome
+    other: Outcome
+
+    def __post_init__(self) -> None:
+        for outcome in (self.one, self.other):
+            if outcome.timed_out or (outcome.status and not outcome.failures):
+                raise Unusable(f"it {outcome.says}, without any fix")
+        if self.one.status != self.other.status and self.one.failures == self.other.failures:
+            raise Unusable(
+                f"it says one thing and another without any fix: it {self.one.says}; it {self.other.says}"
+            )
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes."""
+        return max(self.one.seconds, self.other.seconds)
+
+    def notes(self) -> Iterator[str]:
+        """The tests that cannot tell anything."""
+        failing = self.one.failures.keys() & self.other.failures.keys()
+        flaky = self.one.failures.keys() ^ self.other.failures.keys()
+        if failing:
+            yield f"{_tests(failing)} without any fix, and can tell nothing"
+        if flaky:
+            yield f"{_tests(flaky)} only sometimes without any fix, and can tell nothing"
+
+    def objection(self, outcome: Outcome) -> str | None:
+        """What is worse in a run with fixes; None if nothing is."""
+        if outcome.timed_out:
+            return f"the command {outcome.says}, and {self.seconds:.0f} s without fixes"
+        new = outcome.failures.keys() - self.one.failures.keys() - self.other.failures.keys()
+        if new:
+            first = min(new, key=list(outcome.failures).index)
+            message = outcome.failures[first]
+            others = f" (and {len(new) - 1} more)" if len(new) > 1 else ""
+            return f"{first} fails{others}" + (f": {message}" if message else "")
+        if outcome.status not in (0, self.one.status, self.other.status):
+            return f"the command {outcome.says}"
+        known = [run.passed for run in (self.one, self.other) if run.passed is not None]
+        if known and (outcome.passed or 0) < min(known):
+            return f"only {outcome.passed or 0} tests pass of {min(known)}"
+        return None
+
+
+def _tests(names: set[str]) -> str:
+    shown = sorted(names)[:3]
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    return f"{', '.join(shown)}{more} {'fails' if len(names) == 1 else 'fail'}"

@@ -1,0 +1,147 @@
+"""The command that judges: run in a copy of the project, and what it says of its tests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+WATCH = Path(__file__).with_name("watch")
+
+FAILED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+?(?:\[.*?\])?)(?: - (?P<message>.*))?$", re.M)
+"""A line of pytest's summary, https://docs.pytest.org/en/stable/how-to/output.html"""
+
+UNITTEST = re.compile(r"^(?:FAIL|ERROR): (?P<test>.+)$", re.M)
+"""The head of a failure of unittest, https://docs.python.org/3/library/unittest.html"""
+
+PASSED = re.compile(r"\b(\d+) passed\b")
+RAISED = re.compile(r"^(?:E   +)?(\w+(?:\.\w+)*(?:Error|Exception|Failure)\b.*)$", re.M)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run of the command came to."""
+
+    status: int
+    """Its exit status; negative if a signal ended it."""
+    failures: Mapping[str, str]
+    """The tests that failed, as it names them, with the first line of what they say."""
+    passed: int | None
+    """How many tests passed, where it says so."""
+    seconds: float
+    last: str
+    """The last line that it printed."""
+    timed_out: bool = False
+    imported: frozenset[str] = frozenset()
+    """Folders of the original project, and not of the copy, from which it imported."""
+
+    @property
+    def says(self) -> str:
+        """Its end in words."""
+        if self.timed_out:
+            return f"takes longer than {self.seconds:.0f} s"
+        end = f"is ended by signal {-self.status}" if self.status < 0 else f"exits with {self.status}"
+        return f"{end}: {self.last}" if self.last else end
+
+
+@dataclass
+class Command:
+    """A shell command, and the environment that it needs to find the copy of the project at ``root``."""
+
+    text: str
+    root: Path
+    folder: Path
+    """Where it runs, within ``root``."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What it is given besides the environment of this process."""
+    imports: tuple[str, ...] = ()
+    """Folders of the project from which it imports, which have to be those of the copy."""
+
+    def run(self, copy: Path, timeout: float) -> Outcome:
+        """Runs it in a copy of the project; after ``timeout`` seconds it is killed, with all that it has started."""
+        with tempfile.TemporaryDirectory(prefix="torchmigrate-") as folder:
+            log, printed = Path(folder, "imported"), Path(folder, "printed")
+            begin = time.monotonic()
+            with printed.open("wb") as out:
+                process = subprocess.Popen(
+                    self.text,
+                    shell=True,
+                    cwd=copy / self.folder.relative_to(self.root),
+                    env=self._variables(copy, log),
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+                timed_out = False
+                try:
+                    process.wait(timeout)
+                except subprocess.TimeoutExpired:
+                    timed_out = True
+                finally:
+                    _kill(process)
+            seconds = time.monotonic() - begin
+            text = printed.read_bytes().decode("utf-8", "replace")
+            imported = log.read_text("utf-8", "surrogateescape").splitlines() if log.exists() else []
+        return read(text, process.returncode, seconds, timed_out=timed_out, imported=imported)
+
+    def _variables(self, copy: Path, log: Path) -> dict[str, str]:
+        variables = {**os.environ, **self.environment}
+        given = variables.get("PYTHONPATH", "").split(os.pathsep)
+        paths = [str(WATCH), *self.imports, *filter(None, given)]
+        here = [self._in_copy(path, copy) for path in paths]
+        return {
+            **variables,
+            "PWD": str(copy / self.folder.relative_to(self.root)),
+            "PYTHONPATH": os.pathsep.join(dict.fromkeys(here)),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TORCHMIGRATE_ORIGINAL": str(self.root),
+            "TORCHMIGRATE_WATCH": str(log),
+        }
+
+    def _in_copy(self, path: str, copy: Path) -> str:
+        real = Path(os.path.realpath(path))
+        return str(copy / real.relative_to(self.root)) if real.is_relative_to(self.root) else path
+
+    def __str__(self) -> str:
+        return self.text if "`" in self.text else f"`{self.text}`"
+
+
+def read(
+    text: str, status: int, seconds: float, *, timed_out: bool = False, imported: Iterable[str] = ()
+) -> Outcome:
+    """What the output and the exit status of a run come to."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    failures = {found["test"]: found["message"] or "" for found in FAILED.finditer(plain)}
+    for found in UNITTEST.finditer(plain):
+        raised = RAISED.search(plain, found.end())
+        failures.setdefault(found["test"], raised[1] if raised else "")
+    passed = PASSED.findall(plain)
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
+    return Outcome(
+        status,
+        failures,
+        int(passed[-1]) if passed else None,
+        seconds,
+        lines[-1] if lines else "",
+        timed_out,
+        frozenset(imported),
+    )
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Ends a command with all that it has started."""
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

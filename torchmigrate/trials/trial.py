@@ -1,0 +1,168 @@
+"""Fixes proved by a command of the project: those that break it are found and left out."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from torchmigrate.model.findings import Finding
+from torchmigrate.run.fixer import FixResult
+from torchmigrate.trials.baseline import SLOWER, Baseline, Unusable
+from torchmigrate.trials.command import Command, Outcome
+from torchmigrate.trials.copies import copied
+from torchmigrate.trials.search import OutOfRuns, split
+
+Key = tuple[str, str, tuple[str, ...], int]
+"""A finding in every subset of the fixes: path, code, its source lines, and the how manieth of those it is."""
+
+Fixes = Callable[[Callable[[Finding], bool]], Sequence[FixResult]]
+"""Gives each file with those of its fixes that a function wants; nothing is written."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A fix that is not applied, and why."""
+
+    finding: Finding
+    reason: str
+
+
+@dataclass
+class Verdict:
+    """What a trial found out."""
+
+    fixed: Sequence[FixResult]
+    """The files with the fixes that are kept; with just these the command was content."""
+    left_out: list[LeftOut]
+    runs: int
+    """How often the command ran."""
+    before: Outcome
+    after: Outcome | None
+    """What it said last of fixes that are kept; None if none is."""
+    notes: list[str]
+    """What is to be known of the command."""
+
+    @property
+    def kept(self) -> int:
+        """How many fixes are kept."""
+        return sum(len(fixed.applied) for fixed in self.fixed)
+
+
+@dataclass
+class Trial:
+    """A command, and how often and how long it may run."""
+
+    command: Command
+    runs: int
+    timeout: float
+    """Seconds for each run."""
+    say: Callable[[str], None] = lambda text: None
+    """Told what is tried next."""
+    _made: int = field(default=0, init=False)
+
+    def judge(self, fixes: Fixes) -> Verdict:
+        """Finds the fixes to leave out, so that no test fails that passes without them.
+
+        They are looked for by rule first, then one by one in the rules that break something. When all runs are made,
+        what is not proved is left out. Raises Unusable if the command cannot tell anything, and OSError.
+        """
+        baseline = self._baseline()
+        limit = min(self.timeout, SLOWER * baseline.seconds + 60)
+        changes = _Changes(fixes)
+        after: Outcome | None = None
+        said: dict[frozenset[Key], str | None] = {}
+
+        def objection(wanted: Sequence[Key]) -> str | None:
+            nonlocal after
+            asked = frozenset(wanted)
+            if asked not in said:
+                outcome = self._run(changes.made(wanted), limit, _named(wanted))
+                said[asked] = baseline.objection(outcome)
+                after = outcome if said[asked] is None else after
+            return said[asked]
+
+        rules = changes.by_rule
+        by_rule = split(list(rules), lambda codes: objection([key for code in codes for key in rules[code]]))
+        kept = [key for code in by_rule.kept for key in rules[code]]
+        why = {key: reason for code, reason in by_rule.left_out.items() for key in rules[code]}
+        undecided = [key for code in by_rule.undecided for key in rules[code]]
+        if len(why) > len(by_rule.left_out):
+            single = split(list(why), lambda keys: objection([*kept, *keys]))
+            kept += single.kept
+            undecided += single.undecided
+            why = dict(single.left_out)
+        why |= dict.fromkeys(
+            undecided, f"not proved within {self.runs} runs of the command; with others, it broke something"
+        )
+        left_out = [LeftOut(changes.findings[key], why[key]) for key in changes.findings if key in why]
+        return Verdict(
+            changes.made(kept), left_out, self._made, baseline.other, after, list(baseline.notes())
+        )
+
+    def _baseline(self) -> Baseline:
+        first = self._run((), self.timeout, "without fixes", is_first=True)
+        if first.imported:
+            self.command = replace(self.command, imports=tuple(sorted(first.imported)))
+            first = self._run((), self.timeout, "without fixes, on what it imports")
+        return Baseline(first, self._run((), self.timeout, "without fixes, again"))
+
+    def _run(
+        self, fixed: Sequence[FixResult], timeout: float, about: str, *, is_first: bool = False
+    ) -> Outcome:
+        if self._made >= self.runs:
+            raise OutOfRuns
+        self._made += 1
+        self.say(f"run {self._made} of at most {self.runs}: {about}")
+        contents = {Path(os.path.realpath(one.path)): one.after for one in fixed if one.applied}
+        with copied(self.command.root, contents) as copy:
+            outcome = self.command.run(copy, timeout)
+        if outcome.imported and not is_first:
+            folders = ", ".join(sorted(outcome.imported))
+            raise Unusable(
+                f"it imports from {folders}, which is not the copy of the project that it is to judge"
+            )
+        return outcome
+
+
+class _Changes:
+    """All fixes that are wanted, and the files with some of them."""
+
+    def __init__(self, fixes: Fixes) -> None:
+        self._fixes = fixes
+        self.findings: dict[Key, Finding] = {}
+        fixes(_Wants(lambda key, finding: self.findings.setdefault(key, finding) is not None))
+
+    @property
+    def by_rule(self) -> dict[str, list[Key]]:
+        """The fixes of each rule, by its code."""
+        rules: dict[str, list[Key]] = {}
+        for key in self.findings:
+            rules.setdefault(key[1], []).append(key)
+        return rules
+
+    def made(self, wanted: Sequence[Key]) -> Sequence[FixResult]:
+        """The files with those fixes, and no others."""
+        these = frozenset(wanted)
+        return self._fixes(_Wants(lambda key, finding: key in these))
+
+
+class _Wants:
+    """Whether to apply the fix of a finding, by its key."""
+
+    def __init__(self, decide: Callable[[Key, Finding], bool]) -> None:
+        self._decide = decide
+        self._seen: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
+
+    def __call__(self, finding: Finding) -> bool:
+        kind = (finding.path, finding.code, tuple(line.strip() for line in finding.source_lines))
+        number = self._seen[kind]
+        self._seen[kind] += 1
+        return self._decide((*kind, number), finding)
+
+
+def _named(wanted: Sequence[Key]) -> str:
+    codes = Counter(code for _, code, _, _ in wanted)
+    return "with the fixes of " + ", ".join(f"{code} ({number})" for code, number in codes.items())
