@@ -294,7 +294,9 @@ class TestDamage:
         assert check(hit, folder=str(folder)) == check(hit, folder=None)
 
 
-def test_two_runs_may_write_at_once(cache_dir: str) -> None:
+def test_two_runs_may_write_at_once(cache_dir: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "PATIENCE", 60.0)  # the disk may be busy
+
     def run(number: int) -> None:
         with Cache(cache_dir) as kept:
             for key in range(50):

@@ -399,10 +399,10 @@ def test_the_build_follows_the_gpus(
 @pytest.mark.parametrize("shape", [" ", "- ", "a/", "a.b:1/", "$(", "${", "\\\n", "`", "'\"", "a:"])
 def test_the_time_to_read_a_line_grows_with_its_length_only(path: str, shape: str) -> None:
     text = f"torch{shape * 20_000}\n".encode()
-    begin = time.monotonic()
+    begin = time.process_time()
     with contextlib.suppress(SourceError):
         assert Document.read(path, text).references is not None
-    assert time.monotonic() - begin < 10
+    assert time.process_time() - begin < 10
 
 
 NAMES = st.sampled_from(

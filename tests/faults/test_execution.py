@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.support import many, plant
+from tests.faults.support import LIMIT, many, plant
 
 MARK = b"open(__import__('os').environ['MARK'], 'a').write(__file__ + '\\n')\n"
 CODE = b"def f():\n    import torch\n\n    x = torch.jit.annotate(int, 1)\n"
@@ -98,7 +98,7 @@ def executed(command: list[str], folder: Path, **environ: str) -> tuple[str, str
     mark.write_text("")
     environment = {**os.environ, "MARK": str(mark), "PATH": f".::{os.environ['PATH']}", **environ}
     environment.pop("VIRTUAL_ENV", None)
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode in (0, 1), done.stderr
     return mark.read_text(), done.stdout
 

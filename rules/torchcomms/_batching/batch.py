@@ -53,7 +53,7 @@ def _changes(use: Use, trap: Trap, ctx: Context, before: Requests) -> Iterator[C
         raise NoFix(f"the operations are spread over several functions; {_SEPARATE}")
     groups = {ast.unparse(group) if (group := group_of(node)) else "" for node in nodes}
     if len(groups) > 1:
-        raise NoFix("the operations use different groups, and a batch has one")
+        raise NoFix("the operations do not name their group alike, and a batch has one")
     sites = sites_of(nodes, function, before.syntax)
     constancy = Constancy(sites, function, before.syntax)
     constancy.check_between()
