@@ -16,7 +16,7 @@ from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Sort
 from torchmigrate.project.files import Input
 from torchmigrate.rewrite.changes import Replace
-from torchmigrate.run import runner
+from torchmigrate.run import runner, selection
 from torchmigrate.run.profiles import everywhere
 from torchmigrate.run.tree import Tree
 from torchmigrate.semantics.uses import Use, Uses
@@ -68,7 +68,7 @@ def in_edits(use: Use, ctx: Context) -> Iterator[Finding]:
 @pytest.fixture
 def rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(registry, "rules", lambda: {rule.code: rule for rule in (CALM, WILD)})
-    monkeypatch.setattr(runner, "_screens", {})
+    monkeypatch.setattr(selection, "_screens", {})
     yield
     WILD.check_function = WILD.note_function = None
     WILD.asks = ()

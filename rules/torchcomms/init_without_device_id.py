@@ -75,7 +75,7 @@ def note(use: Use, ctx: Context) -> Iterator[str]:
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call = use.call
-    if call is None or ctx.options.target < (2, 15) or _has_device(use, call) or _is_retry(use):
+    if call is None or ctx.options.target < (2, 15) or _has_device(call) or _is_retry(use):
         return
     options = hidden_options(use, call)
     if options is None:
@@ -89,7 +89,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(use, message, fix=lambda: _fix(use, call, found, ctx))
 
 
-def _has_device(use: Use, call: ast.Call) -> bool:
+def _has_device(call: ast.Call) -> bool:
     given = argument(call, 8, "device_id")
     return given is not None and not (isinstance(given, ast.Constant) and given.value is None)
 

@@ -44,10 +44,10 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: _fix(use, ctx))
+    yield ctx.finding(use, fix=lambda: _fix(use))
 
 
-def _fix(use: Use, ctx: Context) -> Fix:
+def _fix(use: Use) -> Fix:
     call, statement = use.call, use.place.statement
     if call is None:
         raise NoFix("it is used as a value, and not called")

@@ -40,6 +40,4 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(
-        use, fix=(lambda: fix_of(use, ctx)) if use.kind in (Kind.DECORATOR, Kind.CALL) else None
-    )
+    yield ctx.finding(use, fix=(lambda: fix_of(ctx)) if use.kind in (Kind.DECORATOR, Kind.CALL) else None)

@@ -46,4 +46,4 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: fix_of(use, ctx))
+    yield ctx.finding(use, fix=lambda: fix_of(ctx))

@@ -16,7 +16,7 @@ from torchmigrate.gates.gate import Gate
 from torchmigrate.gates.watch import Watch
 from torchmigrate.model.findings import Edit, FileError, Finding
 from torchmigrate.project.files import Input
-from torchmigrate.run import runner
+from torchmigrate.run import looker, runner
 from torchmigrate.run.garbage import Paused
 from torchmigrate.run.profiles import everywhere
 from torchmigrate.run.tree import Tree
@@ -131,5 +131,5 @@ def rules_compiled_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ruleset, "Watch", watch_once)
-        patch.setattr(runner, "Paused", _Unpaused)
+        patch.setattr(looker, "Paused", _Unpaused)
         yield

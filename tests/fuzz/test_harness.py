@@ -16,7 +16,7 @@ from torchmigrate.model.findings import Edit, Finding, Fix
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Kind, Safety
 from torchmigrate.proof import verify
-from torchmigrate.run import runner
+from torchmigrate.run import selection
 from torchmigrate.semantics.uses import Use
 
 BEFORE = """\
@@ -45,7 +45,7 @@ def planted(monkeypatch: pytest.MonkeyPatch, *edits: tuple[int, int, str]) -> No
         return {rule.code: rule}
 
     monkeypatch.setattr(registry, "selected", selected)
-    monkeypatch.setattr(runner, "_screens", {})
+    monkeypatch.setattr(selection, "_screens", {})
     monkeypatch.setattr(registry, "check_selectors", lambda settings, rules: None)
     monkeypatch.setattr(verify, "verify", lambda before, after, edits: None)
 

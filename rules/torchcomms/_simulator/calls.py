@@ -177,7 +177,7 @@ class Calls(Expressions):
         if called in SINGLE:
             return self._single(called, arguments, keywords, node)
         if called in COLLECTIVES:
-            group = self._group(keywords.get("group"), node)
+            group = self._group(keywords.get("group"))
             operation = Operation(self.rank, group, node, collective=called)
             self.trace.append(operation)
             if keywords.get("async_op") is True:
@@ -213,7 +213,7 @@ class Calls(Expressions):
             return Group(key, channels_of(backend) if backend is not None else self._world_group.channels)
         return Opaque(self.syntax.text(node))
 
-    def _group(self, value: Any, node: ast.AST) -> Group:
+    def _group(self, value: Any) -> Group:
         if value is None:
             return self._world_group
         if isinstance(value, Group):
@@ -242,7 +242,7 @@ class Calls(Expressions):
         found += [keywords[name] for name in names if keywords.get(name) is not None]
         if len(found) != 1 or "**" in keywords or any(isinstance(a, ast.Starred) for a in node.args):
             raise Unclear
-        group = self._group(arguments[2] if len(arguments) > 2 else keywords.get("group"), node)
+        group = self._group(arguments[2] if len(arguments) > 2 else keywords.get("group"))
         transfer = Transfer("send" in called, self._peer(found[0]), node)
         is_assumed = self._is_assumed(found[0])
         operation = Operation(self.rank, group, node, (transfer,), is_assumed=is_assumed)
@@ -260,7 +260,7 @@ class Calls(Expressions):
         peer = arguments[2] if len(arguments) > 2 else keywords.get("peer", keywords.get("group_peer"))
         if called not in ("isend", "irecv"):
             raise Unclear
-        group = self._group(arguments[3] if len(arguments) > 3 else keywords.get("group"), node)
+        group = self._group(arguments[3] if len(arguments) > 3 else keywords.get("group"))
         return PeerOperation(Transfer(called == "isend", self._peer(peer), node), group)
 
     def _batch(self, operations: Any, node: ast.Call) -> Any:

@@ -34,7 +34,7 @@ _SCRIPT_ONLY = frozenset(
 )
 
 
-def fix_of(use: Use, ctx: Context) -> Fix:
+def fix_of(ctx: Context) -> Fix:
     """The fix of all such classes of the file. Raises NoFix if one of them has to stay."""
     changes: list[Change] = []
     for other in ctx.uses.found:

@@ -71,8 +71,9 @@ def _followed(chain: Chain, paths: list[ast.expr]) -> Iterator[Change]:
             paths.append(read)
             yield from _loaded(chain, use, use.call)
         elif may_be_same(read, path, use, chain):
-            where = "this scope" if use.place.scope is chain.scope else f"line {use.node.lineno}"
-            raise NotYet(f"{where} no longer loads a TorchScript file, which may be the one that is saved")
+            raise NotYet(
+                f"line {use.node.lineno} no longer loads a TorchScript file, which may be the one that is saved"
+            )
     for mention in ctx.project.uses(*LOADING, kinds=(Kind.CALL,)):
         if mention.path != ctx.source.path and _may_be(dict(mention.constants), path):
             raise NotYet(
