@@ -40,8 +40,9 @@ from torchmigrate.rewrite.changes import AddArgument
 from torchmigrate.semantics.resolve import string
 
 from ._groups import groups
+from ._groups.backends import UNDEFINED, backends, is_nccl
 from ._groups.devices import device_of
-from ._groups.groups import GLOO_GROUP, INIT, NEW_GROUP, UNDEFINED, argument, backends, is_nccl
+from ._groups.groups import GLOO_GROUP, INIT, NEW_GROUP, argument
 from ._groups.options import hidden_options
 from ._groups.splits import is_split, reached_by_some
 from ._simulator.requests import POSTING, Requests

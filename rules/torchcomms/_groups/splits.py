@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchmigrate.semantics.resolve import leaf
 from torchmigrate.semantics.scopes import BindingKind, Place
 
-from .groups import argument, backends, is_nccl
+from .backends import backends, is_nccl
+from .groups import argument
 from .ranks import Ground, differs, rank_conditions, rank_ground
 
 if TYPE_CHECKING:

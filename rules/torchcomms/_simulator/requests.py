@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.nodes import walk
 
-from .._groups.groups import INIT, argument, backends, c10d, is_nccl, may_be_nccl
+from .._groups.backends import backends, is_nccl
+from .._groups.groups import INIT, argument, c10d, may_be_nccl
 from .interpret import Interpreter
 from .program import Program
 from .schedule import Channels, Operation, Trace, is_closed, run
