@@ -49,7 +49,16 @@ from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.model.versions import Version
 
 from ._groups.backends import backends, is_nccl
-from ._groups.groups import EAGER_WORLD, INIT, NCCL_WORLD, argument, c10d, may_be_nccl, note
+from ._groups.groups import (
+    EAGER_WORLD,
+    HELPER,
+    INIT,
+    NCCL_WORLD,
+    argument,
+    is_of_another_world,
+    may_be_nccl,
+    note,
+)
 from ._groups.ranks import severity_if
 
 if TYPE_CHECKING:
@@ -57,7 +66,7 @@ if TYPE_CHECKING:
 
 rule = Rule(
     code="TC410",
-    symbols=c10d("_new_process_group_helper"),
+    symbols=HELPER,
     since=(2, 0),
     breaks=(2, 15),
     kinds=frozenset({Kind.CALL}),
@@ -73,7 +82,7 @@ _GUARDS = re.compile(rb"\.bound_device_id\s*(?:,[^=\n]*)?=[^=]|setattr\([^)]*bou
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call, target = use.call, ctx.options.target
-    if call is None or not _is_of_another_world(call) or _GUARDS.search(ctx.source.text):
+    if call is None or not is_of_another_world(call) or _GUARDS.search(ctx.source.text):
         return
     found = backends(argument(call, 3, "backend"), use, ctx)
     if (found is not None and not any(map(is_nccl, found))) or not may_be_nccl(ctx):
@@ -92,12 +101,6 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             "ranks; unbind the default group for the call"
         )
     yield ctx.finding(use, message, severity=severity_if(is_certain, ctx))
-
-
-def _is_of_another_world(call: ast.Call) -> bool:
-    """Whether it is called as for a default group, which lists no ranks."""
-    ranks = argument(call, 2, "global_ranks_in_group")
-    return isinstance(ranks, (ast.List, ast.Tuple)) and not ranks.elts
 
 
 def _is_handed_nccl(use: Use, ctx: Context) -> bool:

@@ -45,7 +45,8 @@ def _of_name(name: str, use: Use, ctx: Context) -> frozenset[str] | None:
     owner = use.place.scope.find(name)
     found = []
     for binding in owner.bindings[name] if owner else ():
-        default = _default(binding.node, owner.node) if owner else None
+        given = default_of(binding.node, owner.node) if owner else None
+        default = string(given) if given is not None else None
         if default is not None and b"nccl" not in ctx.source.text.lower():
             return frozenset([default])
         literal = isinstance(binding.value, (ast.Constant, ast.IfExp, ast.JoinedStr, ast.Attribute))
@@ -55,15 +56,15 @@ def _of_name(name: str, use: Use, ctx: Context) -> frozenset[str] | None:
     return _union(found) if found else None
 
 
-def _default(parameter: ast.AST, function: ast.AST) -> str | None:
-    """The string that a parameter of a function is by default."""
+def default_of(parameter: ast.AST, function: ast.AST) -> ast.expr | None:
+    """What a parameter of a function is by default."""
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return None
     spec = function.args
     positional = [*spec.posonlyargs, *spec.args]
     pairs = [*zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True)]
     pairs += [(name, value) for name, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if value]
-    return next((string(value) for name, value in pairs if name is parameter), None)
+    return next((value for name, value in pairs if name is parameter), None)
 
 
 def _union(parts: list[frozenset[str] | None]) -> frozenset[str] | None:

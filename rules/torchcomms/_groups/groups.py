@@ -21,6 +21,7 @@ def c10d(*names: str) -> tuple[str, ...]:
 
 INIT = c10d("init_process_group")
 NEW_GROUP = c10d("new_group", "split_group")
+HELPER = c10d("_new_process_group_helper")
 
 NCCL_WORLD = "init_process_group: nccl"
 OTHER_WORLD = "init_process_group: not nccl"
@@ -38,6 +39,12 @@ def argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
     if len(positional) <= position or any(isinstance(given, ast.Starred) for given in positional):
         return None
     return positional[position]
+
+
+def is_of_another_world(call: ast.Call) -> bool:
+    """Whether the `HELPER` is called as for a default group, which lists no ranks."""
+    ranks = argument(call, 2, "global_ranks_in_group")
+    return isinstance(ranks, (ast.List, ast.Tuple)) and not ranks.elts
 
 
 def note(use: Use, ctx: Context) -> Iterator[str]:
