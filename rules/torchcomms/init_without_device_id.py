@@ -85,9 +85,9 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if options is None and may_hold_device(use):
         return
     unless = ", unless the hidden arguments give it," if options is None else ""
+    given = argument(call, 0, "backend") or (options or {}).get("backend")
+    found = backends(given, use, ctx) if given is not None or options is not None else None
     options = options or {}
-    given = argument(call, 0, "backend") or options.get("backend")
-    found = backends(given, use, ctx)
     if (found is not None and not any(map(is_nccl, found))) or _is_for_xla(call, options):
         return
     condition = "" if found is not None and all(map(is_nccl, found)) else "with nccl and "
