@@ -62,7 +62,16 @@ def _as_device(node: ast.expr, use: Use, ctx: Context) -> Template | None:
         return template("{value}", value=node) if indexed else None
     if isinstance(node, (ast.Name, ast.Attribute)) and not re.search(r"rank|gpu|index|idx", leaf(node) or ""):
         return None
+    if isinstance(node, ast.Subscript) or _is_annotated_as_device(node, use):
+        return None  # `devices[0]` may be a device, which is no index
     return template('{device}("cuda", {value})', device=device, value=node)
+
+
+def _is_annotated_as_device(node: ast.expr, use: Use) -> bool:
+    owner = use.place.scope.find(node.id) if isinstance(node, ast.Name) else None
+    bindings = owner.bindings[node.id] if owner and isinstance(node, ast.Name) else []
+    annotations = (getattr(binding.node, "annotation", None) for binding in bindings)
+    return any(one is not None and "device" in ast.unparse(one) for one in annotations)
 
 
 def _has_index(node: ast.expr) -> bool:
