@@ -49,7 +49,7 @@ def _of_name(name: str, use: Use, ctx: Context) -> frozenset[str] | None:
         default = string(given) if given is not None else None
         if default is not None and b"nccl" not in ctx.source.text.lower():
             return frozenset([default])
-        literal = isinstance(binding.value, (ast.Constant, ast.IfExp, ast.JoinedStr, ast.Attribute))
+        literal = isinstance(binding.value, (ast.Constant, ast.IfExp, ast.JoinedStr, ast.Attribute, ast.Call))
         if binding.kind is not BindingKind.VALUE or not literal:
             return None
         found.append(backends(binding.value, use, ctx))

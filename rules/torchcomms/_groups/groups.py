@@ -42,9 +42,10 @@ def argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
 
 
 def is_of_another_world(call: ast.Call) -> bool:
-    """Whether the `HELPER` is called as for a default group, which lists no ranks."""
+    """Whether the `HELPER` is called, at least at times, as for a default group, which lists no ranks."""
     ranks = argument(call, 2, "global_ranks_in_group")
-    return isinstance(ranks, (ast.List, ast.Tuple)) and not ranks.elts
+    parts = [ranks.body, ranks.orelse] if isinstance(ranks, ast.IfExp) else [ranks]
+    return any(isinstance(part, (ast.List, ast.Tuple)) and not part.elts for part in parts)
 
 
 def note(use: Use, ctx: Context) -> Iterator[str]:

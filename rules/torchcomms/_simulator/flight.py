@@ -6,6 +6,7 @@ For code that cannot be run: one side of a scatter, or the methods of a class th
 from __future__ import annotations
 
 import ast
+import enum
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -47,11 +48,12 @@ def together(program: Program, syntax: Syntax) -> Iterator[frozenset[ast.Call]]:
         method = _around(call, parents, *_FUNCTION)
         owner = parents.get(method) if method is not None else None
         if isinstance(owner, ast.ClassDef) and isinstance(method, _FUNCTION):
-            is_kept, is_listed = _keeping(call, method, parents)
-            if is_kept and not _waits_after(call, method):
+            requests = _requests(call, method, owner, parents)
+            keeping = max((_keeping(request, parents) for request in requests), default=_Keeping.NOT)
+            if keeping:
                 given = {parameter.arg for parameter in (*method.args.args, *method.args.kwonlyargs)}
-                repeated = is_listed and not given.isdisjoint(_names(peer))
-                by_class.setdefault(owner, []).append(_Kept(call, syntax.text(peer), repeated))
+                is_repeated = keeping is _Keeping.IN_LIST and not given.isdisjoint(_names(peer))
+                by_class.setdefault(owner, []).append(_Kept(call, syntax.text(peer), is_repeated))
     for kept in by_class.values():
         if len({one.peer for one in kept}) > 1 or any(one.is_repeated for one in kept):
             yield frozenset(one.call for one in kept)
@@ -120,28 +122,51 @@ def _listed(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.expr | Non
     return parent.target if isinstance(parent, ast.AugAssign) and parent.value is node else None
 
 
-def _keeping(call: ast.Call, method: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> tuple[bool, bool]:
-    """Whether a method leaves the request in its object, and whether in a list of them."""
+class _Keeping(enum.IntEnum):
+    """What a method does with a request."""
+
+    NOT = 0
+    ALONE = 1
+    """Leaves it in an attribute of the object."""
+    IN_LIST = 2
+    """Adds it to a list there."""
+
+
+def _requests(
+    call: ast.Call, method: ast.AST, owner: ast.ClassDef, parents: Mapping[ast.AST, ast.AST]
+) -> Iterator[ast.Call]:
+    """The call of an operation, or the calls of the method that does no more than return its request."""
+    if not isinstance(parents[call], ast.Return) or not isinstance(method, _FUNCTION):
+        yield call
+        return
+    for node in walk(owner):
+        function = node.func if isinstance(node, ast.Call) else None
+        if isinstance(function, ast.Attribute) and function.attr == method.name and _is_own(function):
+            assert isinstance(node, ast.Call)
+            yield node
+
+
+def _keeping(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> _Keeping:
+    """Whether the method around leaves the request in its object, and does not wait for it itself."""
+    method = _around(call, parents, *_FUNCTION)
+    if method is None or _waits_after(call, method):
+        return _Keeping.NOT
     places: list[ast.AST] = [call]
     parent = parents[call]
     if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
         name = parent.targets[0].id
-        places = [
-            node
-            for node in walk(method)
-            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-        ]
-    kept = listed = False
+        names = (node for node in walk(method) if isinstance(node, ast.Name) and node.id == name)
+        places = [node for node in names if isinstance(node.ctx, ast.Load)]
+    found = _Keeping.NOT
     for place in places:
         into = _listed(place, parents)
         above = parents[place]
-        if isinstance(above, ast.Assign) and above.value is place:
-            target = above.targets[0]
-            kept |= _is_own(target)
-            listed |= _is_own(target) and isinstance(target, ast.Subscript)
+        if isinstance(above, ast.Assign) and above.value is place and _is_own(above.targets[0]):
+            listed = isinstance(above.targets[0], ast.Subscript)
+            found = max(found, _Keeping.IN_LIST if listed else _Keeping.ALONE)
         elif into is not None and _is_own(into):
-            kept = listed = True
-    return kept, listed
+            found = _Keeping.IN_LIST
+    return found
 
 
 def _is_own(node: ast.expr) -> bool:
