@@ -36,9 +36,7 @@ def differs(test: ast.expr, use: Use, ctx: Context, depth: int = 3) -> Ground:
     if isinstance(test, ast.Compare):
         sides = [test.left, *test.comparators]
         if any(map(_is_no_rank, sides)):
-            return (
-                Ground.VALUE if any(_asks_for_membership(side, use, ctx) for side in sides) else Ground.NONE
-            )
+            return max(_asks_for_membership(side, use, ctx) for side in sides)
         return max(_mentions_rank(side, use, ctx) for side in sides)
     if isinstance(test, (ast.BinOp, ast.Subscript)):
         return _mentions_rank(test, use, ctx)
@@ -53,30 +51,56 @@ def _is_no_rank(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _asks_for_membership(node: ast.expr, use: Use, ctx: Context) -> bool:
-    """``dist.get_rank(group)``, which is -1 outside of the group."""
-    return isinstance(node, ast.Call) and bool(node.args) and ctx.is_named(node.func, use, *c10d("get_rank"))
+def _asks_for_membership(node: ast.expr, use: Use, ctx: Context) -> Ground:
+    """``dist.get_rank(group)``, which is -1 outside of the group; ``places.get(rank)``, which is None."""
+    if isinstance(node, ast.Call) and node.args:
+        if ctx.is_named(node.func, use, *c10d("get_rank")):
+            return Ground.VALUE
+        return _looked_up(node.args[0], use, ctx) if leaf(node.func) == "get" else Ground.NONE
+    given = values(node, use, ctx) if isinstance(node, ast.Name) else []
+    calls = [(value, there) for value, there in given if isinstance(value, ast.Call)]
+    return max((_asks_for_membership(value, there, ctx) for value, there in calls), default=Ground.NONE)
 
 
-def _mentions_rank(node: ast.expr, use: Use, ctx: Context) -> Ground:
-    """Whether a side of a comparison depends on the rank: ``rank % 2``, ``ranks.index(rank)``, ``member[rank]``."""
-    parts: list[ast.expr] = []
+def _looked_up(key: ast.expr, use: Use, ctx: Context) -> Ground:
+    """What a table has for a rank may be the same for another."""
+    return min(_mentions_rank(key, use, ctx, depth=0), Ground.NAME)
+
+
+def _mentions_rank(node: ast.expr, use: Use, ctx: Context, depth: int = 2) -> Ground:
+    """Whether a side of a comparison depends on the rank: ``rank % 2``, ``ranks.index(rank)``, ``roles[rank]``."""
+    found = rank_ground(node, use, ctx)
     if isinstance(node, ast.BinOp):
-        parts = [node.left, node.right]
-    elif isinstance(node, ast.Subscript):
-        parts = [node.slice]
-    elif isinstance(node, ast.Call) and leaf(node.func) in (*_PLAIN, "index", "count", "get"):
-        parts = list(node.args)
-    return max(rank_ground(node, use, ctx), *(_mentions_rank(part, use, ctx) for part in parts), Ground.NONE)
+        return max(_mentions_rank(part, use, ctx, depth) for part in (node.left, node.right))
+    if isinstance(node, ast.Subscript):
+        return max(found, _looked_up(node.slice, use, ctx))
+    if isinstance(node, ast.Call) and leaf(node.func) in (*_PLAIN, "index", "count"):
+        return max([found, *(_mentions_rank(argument, use, ctx, depth) for argument in node.args)])
+    if isinstance(node, (ast.Name, ast.Attribute)) and depth and found is Ground.NONE:
+        given = [pair for pair in values(node, use, ctx) if isinstance(pair[0], (ast.BinOp, ast.Subscript))]
+        return max((_mentions_rank(value, there, ctx, depth - 1) for value, there in given), default=found)
+    return found
 
 
 def _of_variable(node: ast.Name | ast.Attribute, use: Use, ctx: Context, depth: int) -> Ground:
     """``is_source = rank == 0``, ``self.is_source``; ``not rank``, where the variable certainly is one."""
     given = values(node, use, ctx) if depth else []
     found = max((differs(value, there, ctx, depth - 1) for value, there in given), default=Ground.NONE)
+    if isinstance(node, ast.Attribute) and depth:
+        found = max(found, _of_property(node.attr, use, ctx, depth - 1))
     if found is Ground.NONE and rank_ground(node, use, ctx) is Ground.VALUE:
         return Ground.VALUE
     return Ground.NAME if found is Ground.NONE and is_choice_name(leaf(node) or "") else found
+
+
+def _of_property(name: str, use: Use, ctx: Context, depth: int) -> Ground:
+    found = Ground.NONE
+    for place in definitions(name, ctx):
+        assert isinstance(place.statement, FUNCTION)
+        if any(leaf(one) in ("property", "cached_property") for one in place.statement.decorator_list):
+            for value, there in _returned(place, ctx):
+                found = max(found, differs(value, replace(use, place=there), ctx, depth))
+    return found
 
 
 def _of_call(call: ast.Call, use: Use, ctx: Context, depth: int) -> Ground:
