@@ -10,10 +10,14 @@ private registry. Since 2.12 process groups are opaque objects that operators ta
         ...
     y = gather(x, pg.group_name)
     →
+    import torch.distributed.tensor  # so that custom operators can take a ProcessGroup
     @torch.library.custom_op("my::gather", mutates_args=())
     def gather(x: torch.Tensor, group: dist.ProcessGroup) -> torch.Tensor:
         ...
     y = gather(x, pg)
+
+In torch 2.12 to 2.15, nothing but `torch.distributed.tensor` makes the class known to `custom_op`: without that import
+the definition raises `unsupported type ProcessGroup`. The fix adds it where no import above has the same effect.
 
 In a written schema `str group_name` becomes `Any group`: a schema cannot spell the class for a Python object.
 
@@ -27,7 +31,8 @@ a message), where a parameter has a default, and where the operator is used in a
 (`hasattr(torch.ops.my, "gather")`, graph passes, `torch.library.opcheck`).
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/172795; wheels:
-torch/distributed/device_mesh.py (`_register_distributed_opaque_types`, 2.12), torch/_library/infer_schema.py.
+torch/distributed/device_mesh.py (`_register_distributed_opaque_types`, 2.12), torch/distributed/tensor/_api.py,
+torch/_library/infer_schema.py.
 """
 
 from __future__ import annotations
@@ -44,6 +49,7 @@ from torchmigrate.project.project import module_path
 
 from ._conversion.conversion import Conversion
 from ._conversion.reading import Reading
+from ._conversion.registration import registered
 from ._names.collectives import GROUP_SIZE, RESOLVE, TAKERS
 from ._operators.functions import parameters
 from ._operators.operators import Operator, is_part_of_one, operators_of
@@ -93,6 +99,7 @@ def _fix(use: Use, ctx: Context, operator: Operator, index: int) -> Fix:
         places = ", ".join(f"{os.path.relpath(path)}:{line}" for path, line in callers.items())
         raise NoFix(f"the operator is also named in {places}, which would have to change along with it")
     names = " and ".join(f"`{found.name}`" for found in converted)
+    changes = (*registered(converted, ctx), *changes)
     return Fix(changes, Safety.UNSAFE, f"Hand {names} the process group itself")
 
 

@@ -11,8 +11,8 @@ What to do: ask for the name, which both have:
     →
     if "nccl" in dist.get_backend(group):
 
-and make groups with `dist.new_group` instead of the constructor. A class that derives from `ProcessGroupNCCL` stays on
-the old engine.
+What the constructor makes, of a store, a rank and a size of its own, works as before, whatever the default group is
+made of; so does a class that derives from `ProcessGroupNCCL`. Both stay on the old engine.
 
 How to see it: `type(group._get_backend(torch.device("cuda")))`.
 
@@ -49,8 +49,7 @@ _ASKED = (
     '`"nccl" in dist.get_backend(group)`'
 )
 _MADE = {
-    Kind.CALL: "this makes a group of the old class, while torch {breaks} runs `nccl` on `ProcessGroupNCCL2`; use "
-    "`dist.new_group`",
+    Kind.CALL: "this makes a group of the old class, while torch {breaks} runs `nccl` on `ProcessGroupNCCL2`",
     Kind.BASE: "this class stays on `ProcessGroupNCCL`, while torch {breaks} runs `nccl` on `ProcessGroupNCCL2`",
 }
 
@@ -61,8 +60,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     if use.kind is Kind.ISINSTANCE or (use.kind is Kind.REFERENCE and _compares_types(use.parents[-1])):
         yield ctx.finding(use, _ASKED)
-    elif use.kind in _MADE:  # which works on, but beside the new engine
-        yield ctx.finding(use, _MADE[use.kind], severity=Severity.WARNING)
+    elif use.kind in _MADE:  # which works on, beside the new engine
+        yield ctx.finding(use, _MADE[use.kind], severity=Severity.INFO)
 
 
 def _compares_types(parent: ast.AST) -> bool:

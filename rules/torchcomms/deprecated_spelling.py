@@ -14,23 +14,28 @@ Why: torch 2.4 and newer raise a FutureWarning for names that got better ones lo
     dist.get_global_rank(group, 0)
     dist.set_timeout(t, group)
 
+torch 2.13 and 2.14, and no other version, warn about `all_gather_into_tensor` and `reduce_scatter_tensor` too (2.15 has
+them as aliases): there, the name is `all_gather_single` or `reduce_scatter_single`, which appeared in 2.13.
+
 `all_reduce_coalesced` and `all_gather_coalesced` have no public successor: call the plain collective in a loop, or
 put the tensors into one flat tensor.
 
 Fix safety: safe; the parameters of old and new names are the same. `_set_pg_timeout` warns since torch 2.14, where
-`set_timeout` appeared, and is rewritten where the project needs 2.14. A name that is looked for with `hasattr` stays.
+`set_timeout` appeared, and is rewritten where the project needs 2.14; so are the names that warn in 2.13 and 2.14, for
+these targets, where it needs 2.13. A name that is looked for with `hasattr` stays.
 
 How to go back: the old names still work in torch 2.15.
 
 Source: torch 2.0.1 to 2.15.0 wheels: torch/distributed/distributed_c10d.py (`@deprecated(…, category=FutureWarning)`
-in 2.4.1 and newer; `set_timeout` in 2.14.0 and newer).
+in 2.4.1 and newer; `set_timeout` in 2.14.0 and newer; `all_gather_single`, and the warnings of
+`all_gather_into_tensor` and `reduce_scatter_tensor`, in 2.13.0 to 2.14.1).
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.model.versions import Version, render
@@ -47,17 +52,26 @@ _RENAMED = {
     "_get_global_rank": "get_global_rank",
     "_set_pg_timeout": "set_timeout",
 }
+_SINGLE = {
+    "_all_gather_base": "all_gather_single",
+    "all_gather_into_tensor": "all_gather_single",
+    "_reduce_scatter_base": "reduce_scatter_single",
+    "reduce_scatter_tensor": "reduce_scatter_single",
+}
+"""What has another name where the name of before warns: in torch 2.13 and 2.14."""
 _REMAINING = ("all_reduce_coalesced", "all_gather_coalesced")
 _SINCE: Version = (2, 4)
 _NEWER: dict[str, Version] = {"_set_pg_timeout": (2, 14)}
 """Names that warn, and have a successor, only since this version."""
+_BETWEEN: tuple[Version, Version] = (2, 13), (2, 15)
+"""From which version on, and up to which, the names of `_SINGLE` warn."""
 
 _OPERATIONS = ("SUM", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "AVG")
 _UNTOUCHED = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)
 
 rule = Rule(
     code="TC409",
-    symbols=c10d(*_RENAMED, *_REMAINING),
+    symbols=c10d(*dict.fromkeys((*_RENAMED, *_SINGLE)), *_REMAINING),
     message="`{symbol}` is deprecated since torch {deprecated} and has no public successor: call the collective on each "
     "tensor",
     since=(2, 0),
@@ -67,18 +81,37 @@ rule = Rule(
 )
 
 
+class _Successor(NamedTuple):
+    name: str
+    warns: Version
+    """Since when the old name warns."""
+    needed: Version | None = None
+    """The version that has the new name, where that is newer than the oldest one."""
+
+
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     old = use.symbol.rpartition(".")[2]
-    new = _RENAMED.get(old)
-    if new is None:
+    if old in _REMAINING:
         yield ctx.finding(use)
         return
-    newer = _NEWER.get(old)
-    if (newer or _SINCE) <= ctx.options.target and not _is_fallback(use, new, ctx):
-        since = "{deprecated}" if newer is None else render(newer)
-        message = f"`{{symbol}}` is deprecated since torch {since}; its name is `torch.distributed.{new}`"
-        yield ctx.finding(use, message, fix=lambda: _fix(use, old, new, ctx))
+    new = _successor(old, ctx.options.target)
+    if new is None or ctx.options.target < new.warns or _is_fallback(use, new.name, ctx):
+        return
+    message = f"`{{symbol}}` is deprecated since torch {render(new.warns)}; its name is `torch.distributed.{new.name}`"
+    if old not in _RENAMED:
+        message = f"`{{symbol}}` warns in torch 2.13 and 2.14, which call it `torch.distributed.{new.name}`"
+    yield ctx.finding(use, message, fix=lambda: _fix(use, old, new, ctx))
+
+
+def _successor(old: str, target: Version) -> _Successor | None:
+    """What to use at a target instead of a name."""
+    first, end = _BETWEEN
+    if old in _SINGLE and first <= target < end:
+        return _Successor(_SINGLE[old], _SINCE if old in _RENAMED else first, needed=first)
+    if old in _NEWER:
+        return _Successor(_RENAMED[old], _NEWER[old], needed=_NEWER[old])
+    return _Successor(_RENAMED[old], _SINCE) if old in _RENAMED else None
 
 
 def _is_fallback(use: Use, new: str, ctx: Context) -> bool:
@@ -88,13 +121,12 @@ def _is_fallback(use: Use, new: str, ctx: Context) -> bool:
     return not use.certain or any(new in ctx.text(choice) for choice in choices)
 
 
-def _fix(use: Use, old: str, new: str, ctx: Context) -> Fix:
-    needed = _NEWER.get(old)
-    if needed is not None and ctx.options.minimum < needed:
-        raise NoFix(f"`{new}` needs torch {render(needed)}")
+def _fix(use: Use, old: str, new: _Successor, ctx: Context) -> Fix:
+    if new.needed is not None and ctx.options.minimum < new.needed:
+        raise NoFix(f"`{new.name}` needs torch {render(new.needed)}")
     if ctx.project.uses(use.symbol, kinds=_UNTOUCHED):
         raise NoFix("the project looks for the old name, or replaces it")
     parent = use.parents[-1]
     if old == "reduce_op" and not (isinstance(parent, ast.Attribute) and parent.attr in _OPERATIONS):
         raise NoFix("`reduce_op` is of another class than `ReduceOp`; only its operations are the same")
-    return Fix((ctx.renamed(use, f"torch.distributed.{new}"),), Safety.SAFE, f"Use `{new}`")
+    return Fix((ctx.renamed(use, f"torch.distributed.{new.name}"),), Safety.SAFE, f"Use `{new.name}`")

@@ -1,4 +1,4 @@
-"""Two ranks that both send first: it works only while NCCL buffers the messages.
+"""Ranks that all send first, two or a ring of them: it works only while NCCL buffers the messages.
 
 Why: both directions between two ranks use one communicator, in every version of torch: before 2.15 that of the pair,
 since 2.15 that of the group. Its operations run in order, so where both ranks issue their send first (or both their

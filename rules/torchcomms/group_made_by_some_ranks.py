@@ -19,8 +19,10 @@ What to do, one of:
   - in torch 2.15 and newer: `options = dist.ProcessGroupNCCL.Options()`, `options.lazy_init = True`, and
     `new_group(ranks, pg_options=options)`.
 
-Where nothing but its name says that a variable is a rank, the finding is a warning. So it is inside a loop over ranks: if every rank makes exactly one group in each round, all of them
-take part in one split.
+The condition may be that of an `if`, of a `match`, or of an early return; a function of the file that returns it or an
+attribute that holds it; or the one under which the function around is called. Where nothing but its name says that a
+variable is a rank, the finding is a warning. So it is inside a loop over ranks: if every rank makes exactly one group
+in each round, all of them take part in one split.
 
 How to see it: the members hang in `new_group`; `py-spy dump` shows them there.
 
@@ -41,7 +43,8 @@ from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.model.versions import Version
 
 from ._groups.groups import EAGER_WORLD, INIT, NEW_GROUP, may_be_nccl, note
-from ._groups.ranks import in_loop, severity_if
+from ._groups.ranks import severity_if
+from ._groups.reach import in_loop
 from ._groups.splits import is_split, reached_by_some
 
 if TYPE_CHECKING:
@@ -74,7 +77,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     cause = (
         "the default group is bound to its device" if target < _NCCL2 else f"torch {target[0]}.{target[1]}"
     )
-    repeated = in_loop(use.place)
+    repeated = in_loop(use)
     waits = "which, unless every rank makes one in each round, waits" if repeated else "which waits"
     message = (
         f"{reached.reason}, and {cause} splits the new group from the default group, {waits} for every rank; "

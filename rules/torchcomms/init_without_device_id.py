@@ -16,7 +16,7 @@ What to do: nothing where LOCAL_RANK numbers the GPUs; else give the device.
 Fix safety: unsafe, and offered where the project needs torch 2.8 or newer (2.3 has no `device_id`, 2.6 and 2.7.0 may
 hang with it). Before 2.15, `device_id` also puts single sends and receives on the group's one communicator, and
 makes `new_group` wait for every rank; so there is no fix where the project sends and receives outside of batches, or
-makes a group on some ranks only. With no backend at all, `device_id` would leave the group without one for the CPU:
+makes a group on some ranks only, or one of another world (TC410). With no backend at all, `device_id` would leave the group without one for the CPU:
 name the backends first.
 
 How to see it: `torch.cuda.current_device()` beside `dist.distributed_c10d._get_default_group().bound_device_id`.
@@ -40,9 +40,10 @@ from torchmigrate.rewrite.changes import AddArgument
 from torchmigrate.semantics.resolve import string
 
 from ._groups import groups
+from ._groups.backends import UNDEFINED, backends, is_nccl
 from ._groups.devices import device_of
-from ._groups.groups import GLOO_GROUP, INIT, NEW_GROUP, UNDEFINED, argument, backends, is_nccl
-from ._groups.options import hidden_options
+from ._groups.groups import GLOO_GROUP, HELPER, INIT, NEW_GROUP, argument, is_of_another_world
+from ._groups.options import hidden_options, may_hold_device
 from ._groups.splits import is_split, reached_by_some
 from ._simulator.requests import POSTING, Requests
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 CONDITIONAL_GROUP = "new_group: by some ranks"
+SIDE_GROUP = "_new_process_group_helper: another world"
 SINGLE_OPERATIONS = "isend, irecv: in flight together"
 
 rule = Rule(
@@ -58,7 +60,7 @@ rule = Rule(
     since=(2, 3),
     safety=Safety.UNSAFE,
     kinds=frozenset({Kind.CALL}),
-    asks=(*INIT, *NEW_GROUP, *POSTING),
+    asks=(*INIT, *NEW_GROUP, *HELPER, *POSTING),
 )
 
 
@@ -68,6 +70,8 @@ def note(use: Use, ctx: Context) -> Iterator[str]:
     yield from groups.note(use, ctx)
     if use.symbol in NEW_GROUP and is_split(use, ctx) and reached_by_some(use, ctx):
         yield CONDITIONAL_GROUP
+    if use.symbol in HELPER and use.call is not None and is_of_another_world(use.call):
+        yield SIDE_GROUP
     if use.symbol in POSTING and Requests.of(ctx.uses).at(use.call) is not None:
         yield SINGLE_OPERATIONS
 
@@ -78,14 +82,16 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if call is None or ctx.options.target < (2, 15) or _has_device(call) or _is_retry(use):
         return
     options = hidden_options(use, call)
-    if options is None:
+    if options is None and may_hold_device(use):
         return
-    given = argument(call, 0, "backend") or options.get("backend")
-    found = backends(given, use, ctx)
+    unless = ", unless the hidden arguments give it," if options is None else ""
+    given = argument(call, 0, "backend") or (options or {}).get("backend")
+    found = backends(given, use, ctx) if given is not None or options is not None else None
+    options = options or {}
     if (found is not None and not any(map(is_nccl, found))) or _is_for_xla(call, options):
         return
     condition = "" if found is not None and all(map(is_nccl, found)) else "with nccl and "
-    message = f"{condition}without `device_id`, torch 2.15 takes GPU LOCAL_RANK (else the rank) modulo the GPU count"
+    message = f"{condition}without `device_id`{unless or ','} torch 2.15 takes GPU LOCAL_RANK (else the rank) modulo the GPU count"
     yield ctx.finding(use, message, fix=lambda: _fix(use, call, found, ctx))
 
 
@@ -121,6 +127,10 @@ def _fix(use: Use, call: ast.Call, found: frozenset[str] | None, ctx: Context) -
     if ctx.project.uses(CONDITIONAL_GROUP):
         raise NoFix(
             "the project makes a group on some ranks only, and with a bound device every rank must make it (TC402)"
+        )
+    if ctx.project.uses(SIDE_GROUP):
+        raise NoFix(
+            "the project makes a group of another world, which would be split from a bound default group (TC410)"
         )
     if ctx.options.minimum < (2, 15) and ctx.project.uses(SINGLE_OPERATIONS):
         raise NoFix(

@@ -18,10 +18,12 @@ within which order does not matter.
     for request in dist.batch_isend_irecv(operations):
         request.wait()
 
-How it is found: the file's functions are run for four ranks, with ranks, peers and requests as values. Where nothing
-but its name says that a variable is a rank (`rank`, `cp_rank`, `next_rank`), the finding is a warning. Code whose
-peers or conditions are not understood is left alone, and so are ordered exchanges (even ranks send first),
-operations on separate groups, and functions whose other side is in another function.
+How it is found: the file's functions are run for four ranks, with ranks, peers and requests as values; so are the
+methods of a class, one after the other on one object, where nothing in the file calls them. Where nothing but its name
+says that a variable is a rank (`rank`, `cp_rank`, `next_rank`), or the order of the methods is not seen, the finding is
+a warning. Code whose peers or conditions are not understood is left alone, and so are ordered exchanges (even ranks
+send first), operations on separate groups or on tensors in the CPU's memory, and functions whose other side is in
+another function.
 
 Fix safety: unsafe. It is made only where the rewritten function completes under both schemes, where nothing between
 the operations reads or writes what they transfer, and where the requests are only waited for together: a batch may

@@ -14,7 +14,8 @@ and hangs before, when batches and single operations used different communicator
 schedule, give each direction a group of its own, or make one that keeps a communicator for each pair, on every
 rank: `pairs = dist.new_group(ranks, backend="nccl-lazy")` (torch 2.14 and newer).
 
-How it is found: see TC404.
+How it is found: see TC404. Besides, the form of the code alone tells of requests that a loop or a comprehension
+collects from operations with several peers, and of those that the methods of a class keep for later.
 
 Fix safety: unsafe, and made under the conditions of TC404.
 

@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 
-from ._groups.groups import INIT, NEW_GROUP, UNDEFINED, argument, backends, by_device
+from ._groups.backends import UNDEFINED, backends, by_device
+from ._groups.groups import INIT, NEW_GROUP, argument
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, NoFix, Safety
+from torchmigrate.api import Fix, Kind, NoFix, Safety
 from torchmigrate.model.findings import Change
 from torchmigrate.rewrite.syntax import rewritten
 
@@ -22,13 +22,18 @@ if TYPE_CHECKING:
 
     from .._simulator.requests import Requests, Trap
 
+_REPLACED = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)
 _SEPARATE = 'give each direction a group of its own, or use a group with `backend="nccl-lazy"` (torch 2.14)'
 
 
 def fix(use: Use, trap: Trap, ctx: Context) -> Fix:
     """The fix for a trap. Raises NoFix."""
-    from .._simulator.requests import Requests
+    from .._simulator.requests import POSTING, Requests
 
+    if ctx.project.uses(*POSTING, kinds=_REPLACED):
+        raise NoFix(
+            "the project looks for `isend` and `irecv`, or replaces them, and `P2POp` takes the original ones only"
+        )
     before = Requests.of(ctx.uses)
     changes = tuple(_changes(use, trap, ctx, before))
     if not _completes(changes, before, ctx):

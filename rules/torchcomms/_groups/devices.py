@@ -4,25 +4,47 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from torchmigrate.rewrite.changes import Template, template
 from torchmigrate.semantics.resolve import leaf, string
 
+from .backends import default_of
+
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Binding
 
 _SETTERS = ("torch.cuda.set_device", "torch.accelerator.set_device_index", "torch.accelerator.set_device_idx")
 _PURE = frozenset({"int", "device", "device_count", "get", "getenv", "environ"})
 
 
 def device_of(use: Use, ctx: Context) -> Template | None:
-    """The device that the same function sets, as an argument of the call (an index is one since torch 2.8)."""
-    body = use.place.scope.node
-    for node in ast.walk(body):
-        if isinstance(node, ast.Call) and node.args and ctx.is_named(node.func, use, *_SETTERS):
-            return _as_device(node.args[0], use, ctx)
+    """The device that the same function sets, as an argument of the call (an index is one since torch 2.8).
+
+    It is one that whoever makes the group has set, or sets next; not one of another branch.
+    """
+    for statement in _run_with(use):
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and call.args and ctx.is_named(call.func, use, *_SETTERS):
+            return _as_device(call.args[0], use, ctx)
     return None
+
+
+def _run_with(use: Use) -> Iterator[ast.stmt]:
+    """The statements that every run of the function comes through that comes to ``use``."""
+    for place in use.place.outwards():
+        if isinstance(place.statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return
+        yield from reversed(place.before())
+        if place is use.place:
+            after = place.block[len(place.before()) + 1 :]
+            yield from takewhile(lambda s: not isinstance(s, (ast.Return, ast.Raise, *_COMPOUND)), after)
+
+
+_COMPOUND = (ast.If, ast.For, ast.While, ast.Try, ast.With)
 
 
 def _as_device(node: ast.expr, use: Use, ctx: Context) -> Template | None:
@@ -40,7 +62,16 @@ def _as_device(node: ast.expr, use: Use, ctx: Context) -> Template | None:
         return template("{value}", value=node) if indexed else None
     if isinstance(node, (ast.Name, ast.Attribute)) and not re.search(r"rank|gpu|index|idx", leaf(node) or ""):
         return None
+    if isinstance(node, ast.Subscript) or _is_annotated_as_device(node, use):
+        return None  # `devices[0]` may be a device, which is no index
     return template('{device}("cuda", {value})', device=device, value=node)
+
+
+def _is_annotated_as_device(node: ast.expr, use: Use) -> bool:
+    owner = use.place.scope.find(node.id) if isinstance(node, ast.Name) else None
+    bindings = owner.bindings[node.id] if owner and isinstance(node, ast.Name) else []
+    annotations = (getattr(binding.node, "annotation", None) for binding in bindings)
+    return any(one is not None and "device" in ast.unparse(one) for one in annotations)
 
 
 def _has_index(node: ast.expr) -> bool:
@@ -56,7 +87,13 @@ def _is_known(part: ast.AST, use: Use) -> bool:
     if isinstance(part, ast.Name):
         owner = use.place.scope.find(part.id)
         bindings = owner.bindings[part.id] if owner else []
-        return owner is None or (len(bindings) == 1 and _before(bindings[0].node, use))
+        if owner is None:
+            return True
+        return (
+            len(bindings) == 1
+            and _before(bindings[0].node, use)
+            and not _may_be_none(bindings[0], owner.node)
+        )
     if isinstance(part, ast.Attribute):
         stores = (node for node in ast.walk(use.place.scope.node) if isinstance(node, ast.Attribute))
         return not any(
@@ -64,6 +101,14 @@ def _is_known(part: ast.AST, use: Use) -> bool:
             for node in stores
         )
     return not isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr))
+
+
+def _may_be_none(binding: Binding, function: ast.AST) -> bool:
+    """Whether a variable is None by default; ``torch.device("cuda", None)`` has no index, which the call refuses."""
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    default = default_of(binding.node, function)
+    return any(isinstance(node, ast.Constant) and node.value is None for node in (default, binding.value))
 
 
 def _before(node: ast.AST, use: Use) -> bool:

@@ -1,4 +1,4 @@
-"""Process groups as source code makes them: names of the functions, backends, and what the project notes of them."""
+"""Process groups as source code makes them: names of the functions, and what the project notes of them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.resolve import string
-from torchmigrate.semantics.scopes import BindingKind
+from .backends import backends, is_nccl
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -22,15 +21,13 @@ def c10d(*names: str) -> tuple[str, ...]:
 
 INIT = c10d("init_process_group")
 NEW_GROUP = c10d("new_group", "split_group")
+HELPER = c10d("_new_process_group_helper")
 
 NCCL_WORLD = "init_process_group: nccl"
 OTHER_WORLD = "init_process_group: not nccl"
 UNKNOWN_WORLD = "init_process_group: some backend"
 EAGER_WORLD = "init_process_group: device_id"
 GLOO_GROUP = "new_group: gloo"
-
-UNDEFINED = ""
-"""The backend where none is given: the default one of every device."""
 
 
 def argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
@@ -44,65 +41,11 @@ def argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
     return positional[position]
 
 
-def backends(node: ast.expr | None, use: Use, ctx: Context) -> frozenset[str] | None:
-    """The backends that an expression near ``use`` can name, in lower case; None where that is not known."""
-    if node is None or (isinstance(node, ast.Constant) and node.value is None):
-        return frozenset([UNDEFINED])
-    value = string(node)
-    if value is not None:
-        return frozenset([value.lower()])
-    if isinstance(node, ast.JoinedStr):
-        text = "".join(string(part) or "?" for part in node.values)
-        return frozenset([text.lower()]) if "nccl" in text.lower() else None
-    if isinstance(node, ast.IfExp):
-        return _union([backends(part, use, ctx) for part in (node.body, node.orelse)])
-    if isinstance(node, ast.Name):
-        return _of_name(node.id, use, ctx)
-    resolved = ctx.resolve(node, use)
-    name = resolved.names[0] if resolved is not None and resolved.certain else ""
-    if name.startswith("torch.distributed.") and ".Backend." in name:
-        return frozenset([name.rpartition(".")[2].lower()])
-    return None
-
-
-def _of_name(name: str, use: Use, ctx: Context) -> frozenset[str] | None:
-    owner = use.place.scope.find(name)
-    found = []
-    for binding in owner.bindings[name] if owner else ():
-        default = _default(binding.node, owner.node) if owner else None
-        if default is not None and b"nccl" not in ctx.source.text.lower():
-            return frozenset([default])
-        literal = isinstance(binding.value, (ast.Constant, ast.IfExp, ast.JoinedStr, ast.Attribute))
-        if binding.kind is not BindingKind.VALUE or not literal:
-            return None
-        found.append(backends(binding.value, use, ctx))
-    return _union(found) if found else None
-
-
-def _default(parameter: ast.AST, function: ast.AST) -> str | None:
-    """The string that a parameter of a function is by default."""
-    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return None
-    spec = function.args
-    positional = [*spec.posonlyargs, *spec.args]
-    pairs = [*zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True)]
-    pairs += [(name, value) for name, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if value]
-    return next((string(value) for name, value in pairs if name is parameter), None)
-
-
-def _union(parts: list[frozenset[str] | None]) -> frozenset[str] | None:
-    known = [part for part in parts if part is not None]
-    return frozenset().union(*known) if len(known) == len(parts) else None
-
-
-def by_device(backend: str) -> list[str]:
-    """The backends in ``"cpu:gloo,cuda:nccl"``, or the one that is named."""
-    return [part.rpartition(":")[2] for part in backend.split(",")]
-
-
-def is_nccl(backend: str) -> bool:
-    """Whether a backend is (or, on a GPU, becomes) the one that torch 2.15 runs on torchcomms."""
-    return backend == UNDEFINED or any(part in ("nccl", "nccl2") for part in by_device(backend))
+def is_of_another_world(call: ast.Call) -> bool:
+    """Whether the `HELPER` is called, at least at times, as for a default group, which lists no ranks."""
+    ranks = argument(call, 2, "global_ranks_in_group")
+    parts = [ranks.body, ranks.orelse] if isinstance(ranks, ast.IfExp) else [ranks]
+    return any(isinstance(part, (ast.List, ast.Tuple)) and not part.elts for part in parts)
 
 
 def note(use: Use, ctx: Context) -> Iterator[str]:

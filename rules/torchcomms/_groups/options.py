@@ -21,13 +21,18 @@ def hidden_options(use: Use, call: ast.Call) -> dict[str, ast.expr] | None:
     owner = use.place.scope.find(hidden[0].id)
     bindings = owner.bindings[hidden[0].id] if owner else []
     value = bindings[0].value if len(bindings) == 1 else None
-    if owner is None or value is None or "device_id" in _words(owner.node):
+    if owner is None or value is None or may_hold_device(use):
         return None
     if isinstance(value, ast.Dict) and all(key is not None and string(key) for key in value.keys):
         return {string(k) or "": v for k, v in zip(value.keys, value.values, strict=True) if k is not None}
     if isinstance(value, ast.Call) and leaf(value.func) == "dict" and not value.args:
         return {given.arg or "": given.value for given in value.keywords}
     return None
+
+
+def may_hold_device(use: Use) -> bool:
+    """Whether the function speaks of a device that its hidden options may hold."""
+    return "device_id" in _words(use.place.scope.node)
 
 
 def _words(node: ast.AST) -> set[str]:

@@ -33,6 +33,12 @@ _SIZE = re.compile(
     r"|(?:n|num)_?(?:ranks|procs|gpus)|n_?procs|world)",
     re.IGNORECASE,
 )
+_CHOICE = re.compile(
+    r"_*is_(?:(?:on|the|rank|local|global|world|node|pipeline|parallel|model|tensor|data|dp|tp|pp|ep|cp|src|dst)_)*"
+    r"(?:main|master|chief|leader|coordinator|zero|0|rank_?zero|rank_?0|first|last|head|root|source|sender|receiver)"
+    r"(?:_(?:process|proc|rank|worker|node|stage))?",
+    re.IGNORECASE,
+)
 
 
 def is_rank_name(name: str) -> bool:
@@ -48,3 +54,8 @@ def is_rank_getter(name: str) -> bool:
 def is_size_name(name: str) -> bool:
     """Whether a variable is called as the number of ranks in some group is."""
     return _SIZE.fullmatch(name) is not None
+
+
+def is_choice_name(name: str) -> bool:
+    """Whether a flag, or a function that returns one, is called as one is that singles ranks out: ``is_main_process``."""
+    return _CHOICE.fullmatch(name) is not None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.semantics.resolve import leaf
-from torchmigrate.semantics.scopes import BindingKind, Place
+from torchmigrate.semantics.scopes import BindingKind
 
-from .groups import argument, backends, is_nccl
-from .ranks import Ground, differs, rank_conditions, rank_ground
+from .backends import backends, is_nccl
+from .groups import argument
+from .ranks import Ground, rank_ground
+from .reach import Condition, calls_of, conditions
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -35,32 +36,50 @@ class Reached(NamedTuple):
     """Whether more than a name says that it is ranks that differ."""
 
 
+_MAKING = frozenset({"new_group", "split_group"})
+
+
 def reached_by_some(use: Use, ctx: Context) -> Reached | None:
     """Why only some ranks make the group of a call that `is_split`; None if all do."""
-    conditions = list(rank_conditions(use, ctx))
-    for test, place in conditions:
-        if not _both_branches_make_one(test, place):
-            reason = f"`{' '.join(ctx.text(test).split())}` lets only some ranks make this group"
-            return Reached(reason, differs(test, use, ctx) is Ground.VALUE)
-    if use.call is not None and not conditions and _returns_early(use, use.call):
+    every = list(conditions(use, ctx))
+    for condition in every:
+        if not _others_make_one(condition, _MAKING):
+            reason = f"{_shown(condition.test, ctx)} lets only some ranks make this group"
+            return Reached(reason, condition.ground is Ground.VALUE)
+    if use.call is not None and not every and _returns_early(use, use.call):
         return Reached("with `use_local_synchronization` only the members make this group", True)
+    return _called_by_some(use, ctx)
+
+
+def _called_by_some(use: Use, ctx: Context, depth: int = 2) -> Reached | None:
+    """Whether the function around is called, in the same file, by some ranks only."""
+    function = use.place.scope.node
+    for call in calls_of(function, use, ctx) if depth else ():
+        name = leaf(call.node) or ""
+        for condition in conditions(call, ctx):
+            if not _others_make_one(condition, _MAKING | {name}):
+                where = f"{_shown(condition.test, ctx)}, in line {condition.test.lineno},"
+                return Reached(
+                    f"{where} lets only some ranks call `{name}`", condition.ground is Ground.VALUE
+                )
+        found = _called_by_some(call, ctx, depth - 1)
+        if found is not None:
+            return found
     return None
 
 
-def _both_branches_make_one(test: ast.expr, place: Place) -> bool:
-    """Whether a rank that does not come this way makes a group on the other one."""
-    statement = place.statement
-    if not isinstance(statement, ast.If) or statement.test is not test:
-        return False
-    made = [
-        any(leaf(node.func) in ("new_group", "split_group") for node in _calls(body))
-        for body in (statement.body, statement.orelse)
-    ]
-    return all(made)
+def _shown(test: ast.expr, ctx: Context) -> str:
+    return f"`{' '.join(ctx.text(test).split())}`"
 
 
-def _calls(body: list[ast.stmt]) -> Iterator[ast.Call]:
-    return (node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Call))
+def _others_make_one(condition: Condition, making: frozenset[str]) -> bool:
+    """Whether every rank that does not come this way makes a group on its own one."""
+    return bool(condition.otherwise) and all(_makes_one(body, making) for body in condition.otherwise)
+
+
+def _makes_one(body: list[ast.stmt], making: frozenset[str]) -> bool:
+    calls = (node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Call))
+    return any(leaf(node.func) in making for node in calls)
 
 
 def _is_own(call: ast.Call, use: Use, ctx: Context) -> bool:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchmigrate.semantics.resolve import leaf
 
@@ -19,6 +19,7 @@ from .values import (
     Assumed,
     Instance,
     Method,
+    OnCpu,
     Opaque,
     PeerOperation,
     Request,
@@ -32,8 +33,9 @@ from .values import (
     method_of,
 )
 
-if TYPE_CHECKING:
-    pass
+_FROM_HOST = ("frombuffer", "from_numpy")
+_MOVING = ("to", "cuda", "xpu", "npu", "type")
+"""Methods of a tensor that may give one somewhere else."""
 
 
 class Calls(Expressions):
@@ -47,6 +49,8 @@ class Calls(Expressions):
             owner = self.value(node.func.value)
             if isinstance(owner, (Request, list, dict, Group)):
                 return self._call_plain(owner, node.func.attr, node)
+            if isinstance(owner, Opaque) and self._is_on_cpu(owner, node.func.attr, node):
+                return OnCpu(self.syntax.text(node))
             function = self._attribute(owner, node.func)
         else:
             function = self.value(node.func)
@@ -69,6 +73,16 @@ class Calls(Expressions):
             return self._call_builtin(node.func.id, arguments, keywords, node)
         guessed = guess(leaf(node.func) or "", self.rank, self.world) if not arguments else UNKNOWN
         return Opaque(self.syntax.text(node)) if guessed is UNKNOWN else guessed
+
+    def _is_on_cpu(self, owner: Opaque, method: str, node: ast.Call) -> bool:
+        """Whether a method of a tensor gives one in the CPU's memory."""
+        given = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "device")]
+        if method == "cpu" or (method == "to" and any(self._is_cpu(self.value(one)) for one in given)):
+            return True
+        return isinstance(owner, OnCpu) and method not in _MOVING
+
+    def _is_cpu(self, value: Any) -> bool:
+        return isinstance(value, OnCpu) or (isinstance(value, str) and value.partition(":")[0] == "cpu")
 
     def _contains_relevant(self, function: Method | Instance) -> bool:
         return not {*SINGLE, "batch_isend_irecv"}.isdisjoint(self.syntax.called(function.definition))
@@ -173,7 +187,10 @@ class Calls(Expressions):
         if name in ("os.environ.get", "os.getenv") and arguments:
             return self._environment(arguments[0])
         if not name.startswith("torch.distributed"):
-            return Opaque(self.syntax.text(node))
+            like = called.endswith("_like") and any(isinstance(argument, OnCpu) for argument in arguments)
+            there = arguments if called == "device" else [keywords.get("device")]
+            on_cpu = like or called in _FROM_HOST or any(map(self._is_cpu, there))
+            return (OnCpu if on_cpu else Opaque)(self.syntax.text(node))
         if called in SINGLE:
             return self._single(called, arguments, keywords, node)
         if called in COLLECTIVES:
@@ -224,10 +241,16 @@ class Calls(Expressions):
             return self._world_group
         raise Unclear
 
+    def _for_tensor(self, group: Group, tensor: Any) -> Group:
+        """The half of a group that carries a tensor: gloo's, for one in the CPU's memory."""
+        if group.channels is not None or not isinstance(tensor, OnCpu):
+            return group
+        return Group((group.key, "cpu"), Channels.DIRECTION)
+
     def _peer(self, value: Any) -> int:
         if isinstance(value, int) and not isinstance(value, bool):
             return int(value)
-        if isinstance(value, Opaque) and self._partner in (None, value.key):
+        if isinstance(value, Opaque) and self._has_partner and self._partner in (None, value.key):
             self._partner = value.key
             return self.rank ^ 1
         raise Unclear
@@ -243,6 +266,7 @@ class Calls(Expressions):
         if len(found) != 1 or "**" in keywords or any(isinstance(a, ast.Starred) for a in node.args):
             raise Unclear
         group = self._group(arguments[2] if len(arguments) > 2 else keywords.get("group"))
+        group = self._for_tensor(group, arguments[0] if arguments else keywords.get("tensor"))
         transfer = Transfer("send" in called, self._peer(found[0]), node)
         is_assumed = self._is_assumed(found[0])
         operation = Operation(self.rank, group, node, (transfer,), is_assumed=is_assumed)
@@ -261,6 +285,7 @@ class Calls(Expressions):
         if called not in ("isend", "irecv"):
             raise Unclear
         group = self._group(arguments[3] if len(arguments) > 3 else keywords.get("group"))
+        group = self._for_tensor(group, arguments[1] if len(arguments) > 1 else keywords.get("tensor"))
         return PeerOperation(Transfer(called == "isend", self._peer(peer), node), group)
 
     def _batch(self, operations: Any, node: ast.Call) -> Any:

@@ -23,6 +23,7 @@ from .values import (
     Instance,
     Method,
     NotARing,
+    OnCpu,
     Opaque,
     Torch,
     Unclear,
@@ -55,6 +56,8 @@ class Machine:
         self.world = world
         self.rank = rank
         self.trace: Trace = []
+        self._has_partner = True
+        """Whether a peer of which nothing is known may be taken for the one partner of each rank."""
         self._partner: str | None = None
         self._scope = program.scopes.module
         self._names: dict[str, Any] = {}
@@ -82,6 +85,13 @@ class Machine:
 
     def _is_relevant(self, node: ast.AST) -> bool:
         return not self.relevant.isdisjoint(self.syntax.called(node))
+
+
+def _is_round(node: ast.AST) -> bool:
+    """``(rank + 1) % n``: the next one in a ring, whatever the number of ranks is called."""
+    is_modulo = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
+    inner = node.left if is_modulo and isinstance(node, ast.BinOp) else None
+    return isinstance(inner, ast.BinOp) and isinstance(inner.op, (ast.Add, ast.Sub))
 
 
 class Expressions(Machine):
@@ -198,7 +208,7 @@ class Expressions(Machine):
             return owner[key]
         if holds_request(owner) and isinstance(node.slice, ast.Slice):
             raise Unclear
-        return Opaque(
+        return (OnCpu if isinstance(owner, OnCpu) else Opaque)(
             f"{self.syntax.text(node.value)}[{key!r}]"
             if isinstance(key, (int, str))
             else self.syntax.text(node)
@@ -241,7 +251,20 @@ class Expressions(Machine):
         return Opaque(self.syntax.text(node))
 
     def _value_BinOp(self, node: ast.BinOp) -> Any:
-        return self._binary(node.op, self.value(node.left), self.value(node.right), node)
+        left, right = self.value(node.left), self.value(node.right)
+        if isinstance(right, Opaque) and _is_round(node):
+            return self._in_round(node, left)
+        return self._binary(node.op, left, right, node)
+
+    def _in_round(self, node: ast.BinOp, left: Any) -> Any:
+        """``(rank + 1) % n``, where `n` is taken for the number of ranks."""
+        if isinstance(left, Opaque) and isinstance(node.right, ast.Name):  # `(rank - 1 + n) % n`
+            names = self._names
+            self._names = {**names, node.right.id: Assumed(self.world.size)}
+            left = self.value(node.left)
+            self._names = names
+        is_known = isinstance(left, int)
+        return Assumed(left % self.world.size) if is_known else Opaque(self.syntax.text(node))
 
     def _binary(self, kind: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
         if isinstance(left, PLAIN) and isinstance(right, PLAIN) and type(kind) in BINARY:

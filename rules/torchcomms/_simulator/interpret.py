@@ -48,18 +48,30 @@ class Interpreter(Calls):
         self, definition: ast.FunctionDef | ast.AsyncFunctionDef, owner: ast.ClassDef | None
     ) -> None:
         """Executes a function with arguments of which only the names are known."""
-        instance = None
-        if owner is not None:
-            instance = Instance(owner)
-            init = method_of(owner, "__init__")
-            if init is not None and init is not definition:
-                before = len(self.trace)
-                try:
-                    self._call_method(Method(init, instance), [], {}, guessing=True)
-                except (Unclear, Raised):
-                    instance.attributes.clear()
-                del self.trace[before:]
+        instance = self._instance(owner, definition) if owner is not None else None
         self._call_method(Method(definition, instance), [], {}, guessing=True)
+
+    def run_methods(
+        self, owner: ast.ClassDef, methods: Iterable[ast.FunctionDef | ast.AsyncFunctionDef]
+    ) -> None:
+        """Executes methods one after the other on one object, as a program may that is not seen."""
+        instance = self._instance(owner)
+        self._has_partner = False  # each call may name another peer
+        for method in methods:
+            self._call_method(Method(method, instance), [], {}, guessing=True)
+
+    def _instance(self, owner: ast.ClassDef, definition: ast.AST | None = None) -> Instance:
+        """An object of which only the names of what made it are known."""
+        instance = Instance(owner)
+        init = method_of(owner, "__init__")
+        if init is not None and init is not definition:
+            before = len(self.trace)
+            try:
+                self._call_method(Method(init, instance), [], {}, guessing=True)
+            except (Unclear, Raised):
+                instance.attributes.clear()
+            del self.trace[before:]
+        return instance
 
     def execute(self, body: Iterable[ast.stmt]) -> None:
         for statement in body:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.nodes import walk
 
-from .._groups.groups import INIT, argument, backends, c10d, is_nccl, may_be_nccl
+from .._groups.backends import backends, is_nccl
+from .._groups.groups import INIT, argument, c10d, may_be_nccl
+from .flight import together
 from .interpret import Interpreter
 from .program import Program
 from .schedule import Channels, Operation, Trace, is_closed, run
@@ -79,6 +81,11 @@ class Requests:
         self._assumed: set[ast.Call] = set()
         for root in self._roots():
             self._explore(root)
+        for owner, methods in self._lives():
+            self._follow(owner, methods)
+        for calls in together(program, self.syntax):
+            if calls.isdisjoint(self._covered):
+                self._add(Trouble.SERIALISED, set(calls))
 
     @classmethod
     def of(cls, uses: Uses) -> Requests:
@@ -135,6 +142,47 @@ class Requests:
             if any(self.syntax.name(node) in SINGLE and node not in self._covered for node in own):
                 yield definition
 
+    def _lives(self) -> Iterator[tuple[ast.ClassDef, list[Definition]]]:
+        """The classes whose methods issue operations that nothing in the file leads to, with these methods."""
+        found: dict[ast.ClassDef, list[Definition]] = {}
+        for definition, owner in self._functions.items():
+            relevant = definition.name in self._relevant or not SINGLE.isdisjoint(
+                self.syntax.called(definition)
+            )
+            if owner is not None and relevant and definition.name != "__init__":
+                found.setdefault(owner, []).append(definition)
+        for owner, methods in found.items():
+            issuing = [m for m in methods if not SINGLE.isdisjoint(self.syntax.called(m))]
+            if len(issuing) > 1 and self._covered.isdisjoint(n for m in issuing for n in _own_calls(m)):
+                called = {name for m in methods for name in self.syntax.called(m) - {m.name}}
+                waiting = [
+                    d
+                    for d, of in self._functions.items()
+                    if of is owner and d not in methods and "wait" in self.syntax.called(d)
+                ]
+                yield owner, [*(m for m in methods if m.name not in called), *waiting]
+
+    def _follow(self, owner: ast.ClassDef, methods: list[Definition]) -> None:
+        """Runs the methods of one object, in the order in which they stand, and in the other one.
+
+        What is certain is only that their operations follow each other on one communicator; that all wait for ever is
+        said where it holds in either order.
+        """
+        outcomes = []
+        for order in (methods, methods[::-1]):
+            traces = self._traces(partial(Interpreter.run_methods, owner=owner, methods=order), {})
+            if traces is None or not is_closed(traces):
+                return
+            outcomes.append((traces, bool(run(traces, Channels.GROUP).deadlocks)))
+        (traces, hangs), (_, hangs_too) = outcomes
+        nodes = _singles(step for trace in traces for step in trace if isinstance(step, Operation))
+        self._assumed |= nodes
+        if hangs == hangs_too:
+            self._judge(traces)
+        else:
+            self._covered |= nodes
+            self._add(Trouble.SERIALISED, nodes)
+
     def _explore(self, root: Definition | None) -> None:
         """Runs one function for every rank, with every combination of conditions that are unknown."""
         waiting: list[dict[str, bool]] = [{}]
@@ -143,34 +191,31 @@ class Requests:
             runs += 1
             given = waiting.pop()
             choices = dict(given)
-            traces = self._traces(root, choices)
+            traces = self._traces(partial(_begin, root=root, functions=self._functions), choices)
             for name in list(choices)[len(given) :]:
                 before = list(choices)[: list(choices).index(name)]
                 waiting.append({**{key: choices[key] for key in before}, name: not choices[name]})
             if traces is not None and is_closed(traces):
                 self._judge(traces)
 
-    def _traces(self, root: Definition | None, choices: dict[str, bool]) -> list[Trace] | None:
+    def _traces(self, begin: Callable[[Interpreter], None], choices: dict[str, bool]) -> list[Trace] | None:
         try:
             for size in SIZES:
                 with suppress(Raised):
                     world = World(size, choices)
                     try:
-                        return [self._trace(root, world, rank) for rank in range(size)]
+                        return [self._trace(begin, world, rank) for rank in range(size)]
                     except NotARing as found:
                         world = World(size, choices, is_ring=False, end=found.value)
-                        return [self._trace(root, world, rank) for rank in range(size)]
+                        return [self._trace(begin, world, rank) for rank in range(size)]
         except (Unclear, NotARing):
             pass
         return None
 
-    def _trace(self, root: Definition | None, world: World, rank: int) -> Trace:
+    def _trace(self, begin: Callable[[Interpreter], None], world: World, rank: int) -> Trace:
         interpreter = Interpreter(self._program, self._relevant, self.syntax, world, rank)
         try:
-            if root is None:
-                interpreter.run_module()
-            else:
-                interpreter.run_function(root, self._functions[root])
+            begin(interpreter)
         except RecursionError:
             raise Unclear from None
         finally:
@@ -201,6 +246,20 @@ class Requests:
         self.traps = [trap for trap in self.traps if not nodes & trap.nodes]
         if nodes:
             self.traps.append(Trap(trouble, frozenset(nodes), is_certain=nodes.isdisjoint(self._assumed)))
+
+
+def _begin(
+    interpreter: Interpreter, root: Definition | None, functions: Mapping[Definition, ast.ClassDef | None]
+) -> None:
+    """Runs the module (None), or one function."""
+    if root is None:
+        interpreter.run_module()
+    else:
+        interpreter.run_function(root, functions[root])
+
+
+def _own_calls(definition: ast.AST) -> Iterator[ast.Call]:
+    return (node for node in walk(definition) if isinstance(node, ast.Call))
 
 
 def _position(node: ast.AST) -> tuple[int, int]:

@@ -56,6 +56,11 @@ class Opaque:
 
 
 @dataclass(frozen=True)
+class OnCpu(Opaque):
+    """A tensor in the CPU's memory (or the CPU itself), which a group with several backends gives to gloo."""
+
+
+@dataclass(frozen=True)
 class Torch:
     """Something of torch's, by its qualified name."""
 

@@ -1,0 +1,156 @@
+"""Conditions that have another value on some ranks than on others."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torchmigrate.semantics.nodes import walk
+from torchmigrate.semantics.resolve import leaf
+
+from .groups import c10d
+from .rank_names import is_choice_name
+from .ranks import Ground, rank_ground, values
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Place
+
+FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+_PLAIN = frozenset({"int", "str", "bool", "any", "all"})
+
+
+def differs(test: ast.expr, use: Use, ctx: Context, depth: int = 3) -> Ground:
+    """What says that a condition near ``use`` has another value on some ranks than on others.
+
+    ``rank is None`` and ``rank == -1`` ask whether there are ranks at all, which is the same everywhere.
+    """
+    if isinstance(test, ast.BoolOp):
+        return max(differs(part, use, ctx, depth) for part in test.values)
+    if isinstance(test, ast.UnaryOp):
+        return differs(test.operand, use, ctx, depth)
+    if isinstance(test, ast.NamedExpr):
+        return differs(test.value, use, ctx, depth)
+    if isinstance(test, ast.Compare):
+        sides = [test.left, *test.comparators]
+        if any(map(_is_no_rank, sides)):
+            return max(_asks_for_membership(side, use, ctx) for side in sides)
+        return max(_mentions_rank(side, use, ctx) for side in sides)
+    if isinstance(test, (ast.BinOp, ast.Subscript)):
+        return _mentions_rank(test, use, ctx)
+    if isinstance(test, (ast.Name, ast.Attribute)):
+        return _of_variable(test, use, ctx, depth)
+    return _of_call(test, use, ctx, depth) if isinstance(test, ast.Call) else Ground.NONE
+
+
+def _is_no_rank(node: ast.AST) -> bool:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return True
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _asks_for_membership(node: ast.expr, use: Use, ctx: Context) -> Ground:
+    """``dist.get_rank(group)``, which is -1 outside of the group; ``places.get(rank)``, which is None."""
+    if isinstance(node, ast.Call) and node.args:
+        if ctx.is_named(node.func, use, *c10d("get_rank")):
+            return Ground.VALUE
+        return _looked_up(node.args[0], use, ctx) if leaf(node.func) == "get" else Ground.NONE
+    given = values(node, use, ctx) if isinstance(node, ast.Name) else []
+    calls = [(value, there) for value, there in given if isinstance(value, ast.Call)]
+    return max((_asks_for_membership(value, there, ctx) for value, there in calls), default=Ground.NONE)
+
+
+def _looked_up(key: ast.expr, use: Use, ctx: Context) -> Ground:
+    """What a table has for a rank may be the same for another."""
+    return min(_mentions_rank(key, use, ctx, depth=0), Ground.NAME)
+
+
+def _mentions_rank(node: ast.expr, use: Use, ctx: Context, depth: int = 2) -> Ground:
+    """Whether a side of a comparison depends on the rank: ``rank % 2``, ``ranks.index(rank)``, ``roles[rank]``."""
+    found = rank_ground(node, use, ctx)
+    if isinstance(node, ast.BinOp):
+        return max(_mentions_rank(part, use, ctx, depth) for part in (node.left, node.right))
+    if isinstance(node, ast.Subscript):
+        return max(found, _looked_up(node.slice, use, ctx))
+    if isinstance(node, ast.Call) and leaf(node.func) in (*_PLAIN, "index", "count"):
+        return max([found, *(_mentions_rank(argument, use, ctx, depth) for argument in node.args)])
+    if isinstance(node, (ast.Name, ast.Attribute)) and depth and found is Ground.NONE:
+        given = [pair for pair in values(node, use, ctx) if isinstance(pair[0], (ast.BinOp, ast.Subscript))]
+        return max((_mentions_rank(value, there, ctx, depth - 1) for value, there in given), default=found)
+    return found
+
+
+def _of_variable(node: ast.Name | ast.Attribute, use: Use, ctx: Context, depth: int) -> Ground:
+    """``is_source = rank == 0``, ``self.is_source``; ``not rank``, where the variable certainly is one."""
+    given = values(node, use, ctx) if depth else []
+    found = max((differs(value, there, ctx, depth - 1) for value, there in given), default=Ground.NONE)
+    if isinstance(node, ast.Attribute) and depth:
+        found = max(found, _of_property(node.attr, use, ctx, depth - 1))
+    if found is Ground.NONE and rank_ground(node, use, ctx) is Ground.VALUE:
+        return Ground.VALUE
+    return Ground.NAME if found is Ground.NONE and is_choice_name(leaf(node) or "") else found
+
+
+def _of_property(name: str, use: Use, ctx: Context, depth: int) -> Ground:
+    found = Ground.NONE
+    for place in definitions(name, ctx):
+        assert isinstance(place.statement, FUNCTION)
+        if any(leaf(one) in ("property", "cached_property") for one in place.statement.decorator_list):
+            for value, there in _returned(place, ctx):
+                found = max(found, differs(value, replace(use, place=there), ctx, depth))
+    return found
+
+
+def _of_call(call: ast.Call, use: Use, ctx: Context, depth: int) -> Ground:
+    """A function of the file that returns such a condition, or one whose name says so: ``is_main_process()``."""
+    called = leaf(call.func) or ""
+    if called in _PLAIN and call.args:
+        (inner,) = call.args[:1]
+        elements = inner.elt if isinstance(inner, (ast.GeneratorExp, ast.ListComp)) else inner
+        return differs(elements, use, ctx, depth)
+    found = Ground.NONE
+    for place in definitions(called, ctx) if depth else ():
+        for statement, there in _returned(place, ctx):
+            found = max(found, differs(statement, replace(use, place=there), ctx, depth - 1))
+            found = max(found, _of_parameter(place.statement, statement, call, use, ctx))
+    return Ground.NAME if found is Ground.NONE and is_choice_name(called) else found
+
+
+def _of_parameter(function: ast.AST, value: ast.expr, call: ast.Call, use: Use, ctx: Context) -> Ground:
+    """Whether a function compares one of its parameters for which it is given a rank here."""
+    assert isinstance(function, FUNCTION)
+    names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
+    names = names[1:] if isinstance(call.func, ast.Attribute) and names[:1] == ["self"] else names
+    compared = {
+        part.id
+        for node in walk(value)
+        if isinstance(node, ast.Compare)
+        for part in walk(node)
+        if isinstance(part, ast.Name)
+    }
+    given = [argument for name, argument in zip(names, call.args, strict=False) if name in compared]
+    return max((rank_ground(argument, use, ctx) for argument in given), default=Ground.NONE)
+
+
+def definitions(name: str, ctx: Context) -> list[Place]:
+    """The functions of this name in the file."""
+    return ctx.uses.once(definitions, lambda: _definitions(ctx)).get(name, [])
+
+
+def _definitions(ctx: Context) -> dict[str, list[Place]]:
+    found: dict[str, list[Place]] = {}
+    for place in ctx.uses.scopes.places:
+        if isinstance(place.statement, FUNCTION):
+            found.setdefault(place.statement.name, []).append(place)
+    return found
+
+
+def _returned(function: Place, ctx: Context) -> Iterator[tuple[ast.expr, Place]]:
+    """What a function returns, and where."""
+    inside = {node for node in walk(function.statement) if isinstance(node, ast.Return)}
+    for place in ctx.uses.scopes.places if inside else ():
+        statement = place.statement
+        if isinstance(statement, ast.Return) and statement in inside and statement.value is not None:
+            yield statement.value, place

@@ -1,0 +1,143 @@
+"""The code that only some ranks reach, and the conditions that let them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchmigrate.semantics.nodes import walk
+from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.scopes import Place
+
+from .conditions import FUNCTION, differs
+from .ranks import Ground, rank_ground
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+_LOOP = (ast.For, ast.AsyncFor, ast.While)
+_COMPREHENSION = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+_LEAVING = (ast.Return, ast.Continue, ast.Break)
+
+
+class Condition(NamedTuple):
+    """A condition that lets only some ranks reach a place."""
+
+    test: ast.expr
+    ground: Ground
+    otherwise: Sequence[list[ast.stmt]] = ()
+    """The blocks of which the other ranks run one instead; none, where nothing is known of them."""
+
+
+def conditions(use: Use, ctx: Context) -> Iterator[Condition]:
+    """The conditions of the same function that let only some ranks reach ``use``."""
+    yield from _in_expressions(use, ctx)
+    inner: ast.stmt | None = None
+    for place in use.place.outwards():
+        statement = place.statement
+        if isinstance(statement, (*FUNCTION, ast.ClassDef)):
+            return
+        if inner is not None:
+            yield from _around(statement, inner, place, use, ctx)
+        for earlier in place.before():
+            yield from _left(earlier, use, ctx)
+        inner = statement
+
+
+def _around(
+    statement: ast.stmt, inner: ast.stmt, place: Place, use: Use, ctx: Context
+) -> Iterator[Condition]:
+    """A statement around the place, of which only some ranks run the block with ``inner``."""
+    if isinstance(statement, (ast.If, ast.While)) and (ground := differs(statement.test, use, ctx)):
+        otherwise = statement.body if inner in statement.orelse else statement.orelse
+        if not otherwise and leaves(statement.body):
+            otherwise = place.block[place.block.index(statement) + 1 :]
+        yield Condition(statement.test, ground, [otherwise])
+    elif isinstance(statement, ast.Match) and (ground := rank_ground(statement.subject, use, ctx)):
+        others = [case.body for case in statement.cases if inner not in case.body]
+        last = statement.cases[-1]
+        is_whole = (
+            last.guard is None and isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None
+        )
+        yield Condition(statement.subject, ground, others if is_whole else [])
+
+
+def _in_expressions(use: Use, ctx: Context) -> Iterator[Condition]:
+    """``a if test else b``, ``test and a``, ``[a for … if test]``."""
+    for parent, child in zip(use.parents, (*use.parents[1:], use.node), strict=True):
+        tests: list[ast.expr] = []
+        if isinstance(parent, ast.IfExp) and child is not parent.test:
+            tests = [parent.test]
+        elif isinstance(parent, ast.BoolOp) and child in parent.values:
+            tests = parent.values[: parent.values.index(child)]
+        elif isinstance(parent, _COMPREHENSION):
+            tests = [test for part in parent.generators for test in part.ifs]
+        for test in tests:
+            if ground := differs(test, use, ctx):
+                yield Condition(test, ground)
+
+
+def _left(earlier: ast.stmt, use: Use, ctx: Context) -> Iterator[Condition]:
+    """A statement before the place, in which some ranks leave."""
+    if isinstance(earlier, ast.If):
+        ground = differs(earlier.test, use, ctx)
+        if ground and leaves(earlier.body) != leaves(earlier.orelse):
+            yield Condition(earlier.test, ground, [earlier.body if leaves(earlier.body) else earlier.orelse])
+    elif isinstance(earlier, ast.Try) and any(leaves(handler.body) for handler in earlier.handlers):
+        # `ranks.index(rank)` raises a ValueError where the rank is no member.
+        for node in (node for statement in earlier.body for node in walk(statement)):
+            if isinstance(node, ast.Call) and leaf(node.func) == "index" and node.args:
+                ground = rank_ground(node.args[0], use, ctx)
+                if ground:
+                    yield Condition(node, ground, [handler.body for handler in earlier.handlers])
+
+
+def leaves(body: list[ast.stmt]) -> bool:
+    """Whether the statements after these are not reached. An exception ends the program, and does not count."""
+    return bool(body) and isinstance(body[-1], _LEAVING)
+
+
+def in_loop(use: Use) -> bool:
+    """Whether a use is repeated by a loop, or a comprehension, of its function."""
+    if any(isinstance(parent, _COMPREHENSION) for parent in use.parents):
+        return True
+    for outer in use.place.ancestors():
+        if isinstance(outer, (*FUNCTION, ast.ClassDef)):
+            return False
+        if isinstance(outer, _LOOP):
+            return True
+    return False
+
+
+def calls_of(function: ast.AST, use: Use, ctx: Context) -> Iterator[Use]:
+    """The calls, in the same file, of a function of it or of a method by way of ``self``."""
+    if not isinstance(function, FUNCTION):
+        return
+    for call, place in ctx.uses.once(calls_of, lambda: _calls(ctx)).get(function.name, []):
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if owner is None or (isinstance(owner, ast.Name) and owner.id in ("self", "cls")):
+            yield replace(use, node=call.func, call=call, place=place, parents=_outside(call, ctx))
+
+
+def _calls(ctx: Context) -> dict[str, list[tuple[ast.Call, Place]]]:
+    """Every call of the file, by the last name of what is called."""
+    places = {place.statement: place for place in ctx.uses.scopes.places}
+    found: dict[str, list[tuple[ast.Call, Place]]] = {}
+    for node in ctx.uses.flow.parents:
+        if isinstance(node, ast.Call) and (name := leaf(node.func)):
+            statement: ast.AST = node
+            while not isinstance(statement, ast.stmt):
+                statement = ctx.uses.flow.parents[statement]
+            if statement in places:
+                found.setdefault(name, []).append((node, places[statement]))
+    return found
+
+
+def _outside(call: ast.Call, ctx: Context) -> tuple[ast.AST, ...]:
+    """From the statement down to the call, which is the parent of what it calls."""
+    found: list[ast.AST] = [call]
+    while not isinstance(found[-1], ast.stmt):
+        found.append(ctx.uses.flow.parents[found[-1]])
+    return tuple(reversed(found))
