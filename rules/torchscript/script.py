@@ -47,10 +47,11 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.semantics.calls import argument
 
+from ._authoring import purpose
 from ._authoring.authoring import SCRIPTS, TRACES_ASKS, traces
 from ._export import fixes
-from ._export.values import kind_of
-from ._script import functions
+from ._export.values import kind_of, made_by
+from ._script import bodies, fate, functions
 from ._script.fallbacks import dead_arm
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ rule = Rule(
     since=(2, 0),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,
-    asks=(*fixes.ASKS, *TRACES_ASKS),
+    asks=(*fixes.ASKS, *TRACES_ASKS, *fate.ASKS, *bodies.ASKS),
 )
 
 _TRACED = "the project traces (`torch.jit.trace`, `symbolic_trace` or the ONNX exporter): a trace refuses compiled functions"
@@ -87,6 +88,7 @@ def _fix(use: Use, ctx: Context) -> Fix:
         )
     if dead := dead_arm(use, ctx):
         return dead
+    purpose.check(use, ctx)
     if use.decorated is not None:
         return functions.decorated(use, ctx)
     if use.call is None:
@@ -95,4 +97,5 @@ def _fix(use: Use, ctx: Context) -> Fix:
     kind = kind_of(given, use, ctx) if given is not None else None
     if given is not None and kind in ("function", "class"):
         return functions.called(use, use.call, given, kind, ctx)
+    bodies.check_body(made_by(given, use, ctx), use, ctx)
     return fixes.fix_of(use, ctx)
