@@ -68,8 +68,12 @@ def _fixes(ctx: Context) -> Iterator[tuple[int, Fix | NoFix]]:
 
 
 def _followed(chain: Chain) -> Fix:
+    try:
+        chain.follow()
+    except NoFix:
+        purpose.check(chain.use, chain.ctx)
+        raise
     purpose.check(chain.use, chain.ctx)
-    chain.follow()
     if not _is_located(chain):
         raise NoFix("it, or what is done with its result, stands inside an f-string")
     fix = _scripted(chain) if chain.use.symbol in SCRIPTS else _traced(chain)

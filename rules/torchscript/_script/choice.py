@@ -31,8 +31,6 @@ _SIZED_BY_VALUES = frozenset(
         "unique",
         "unique_consecutive",
         "repeat_interleave",
-        "tolist",
-        "item",
     ]
 )
 _SMALL = 12

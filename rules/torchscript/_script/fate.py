@@ -97,7 +97,15 @@ def _variable(name: str, binding: ast.AST, scope: Scope, ctx: Context, depth: in
     reaching = ctx.uses.flow.reaching(name, scope)
     places = [read for read, state in reaching.reads.items() if binding in state]
     for place in (*places, *reaching.captured):
-        _place(place, scope, ctx, depth)
+        _place(place, _scope_of(place, ctx), ctx, depth)
+
+
+def _scope_of(place: ast.AST, ctx: Context) -> Scope:
+    """The scope that an expression stands in."""
+    scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
+    while place not in scopes:
+        place = ctx.uses.flow.parents[place]
+    return scopes[place]  # type: ignore[index]
 
 
 def _value(value: ast.expr, scope: Scope, ctx: Context, depth: int) -> None:
@@ -131,7 +139,7 @@ def _place(place: ast.expr, scope: Scope, ctx: Context, depth: int) -> None:
         if not all(isinstance(o, ast.Constant) and o.value is None for o in parent.comparators):
             raise NoFix(f"line {place.lineno} compares it with something")
     elif is_returned(place, parents):
-        raise NoFix(f"line {place.lineno} returns it, and what the callers do with it is not known here")
+        _kept(place, ctx)
     elif isinstance(parent, ast.Assign) and parent.value is place:
         _value(place, scope, ctx, depth)
     elif isinstance(parent, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.AnnAssign, ast.IfExp, ast.Starred)):
@@ -227,7 +235,9 @@ def _imported(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _observed(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """How another file reads what only a ScriptFunction has, or hands the function to something."""
     read = rf"\b{name}\.(?:{'|'.join(_SCRIPT_FUNCTION_ONLY)})\b(?!\s*=[^=])"
-    given = rf"\b(?!(?:{'|'.join(sorted(_TAKES_FUNCTIONS))})\()\w+\(\s*(?:\w+\.)*{name}\s*[,)]"
+    given = (
+        rf"\b(?!(?:{'|'.join(sorted(_TAKES_FUNCTIONS))})\()\w+\(\s*(?:(?!self\b|cls\b)\w+\.)?{name}\s*[,)]"
+    )
     return (name,), (f"{read}|{given}",)
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, Kind, NoFix, Safety
+from torchmigrate.api import Fix, Kind, NoFix, NotYet, Safety
 from torchmigrate.rewrite.changes import Rename, replace
 from torchmigrate.semantics.calls import arguments
 
@@ -38,10 +38,10 @@ def decorated(use: Use, ctx: Context) -> Fix:
             (ctx.undecorated(use),), Safety.UNSAFE, "Remove the decorator: a class has nothing to compile"
         )
     title = choice.eager(definition, use, ctx)
-    if (alias := _alias(use, ctx)) is not None and ctx.options.script_replacement != "eager":
-        return referenced(alias, ctx)
     if title:
         return Fix((ctx.undecorated(use),), Safety.UNSAFE, title)
+    if (alias := _alias(use, ctx)) is not None:
+        return referenced(alias, ctx)
     return _compiled(use, ctx)
 
 
@@ -63,10 +63,9 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
         title: str | None = "Use the class itself: it has nothing to compile"
     else:
         title = choice.eager(found, use, ctx)
-    if (alias := _alias(use, ctx)) is not None and ctx.options.script_replacement != "eager":
-        return referenced(alias, ctx)
     if title is None:
-        return _compiled(use, ctx)
+        alias = _alias(use, ctx)
+        return _compiled(use, ctx) if alias is None else referenced(alias, ctx)
     if isinstance(function, ast.Name) and function.id == name:
         return Fix((ctx.removed(use.place),), Safety.UNSAFE, title)
     return Fix((replace(call, "{function}", function=function),), Safety.UNSAFE, title)
@@ -95,10 +94,12 @@ def _compilable(use: Use, ctx: Context) -> None:
         raise NoFix(f"line {line} scripts what is no function of this file")
     try:
         _check(function, use, ctx)
+    except NotYet:
+        raise
     except NoFix as none:
         raise NoFix(f"line {line} scripts a function with it: {none.reason}") from None
-    if title := choice.eager(function, use, ctx):
-        raise NoFix(f"line {line} scripts a function with it that is not to be compiled ({title})")
+    if choice.eager(function, use, ctx):
+        raise NotYet(f"line {line} no longer scripts a function with it that is not to be compiled")
 
 
 def _alias(use: Use, ctx: Context) -> Use | None:
@@ -129,9 +130,11 @@ def _compiled(use: Use, ctx: Context) -> Fix:
 
 def _check(function: ast.AST | None, use: Use, ctx: Context) -> None:
     """Raises NoFix where a function has to stay scripted."""
-    if not isinstance(function, ast.ClassDef):  # scripting a class gives the class
+    if not isinstance(
+        function, ast.ClassDef
+    ):  # scripting a class gives the class, which Python runs as it is
         fate.check(use, ctx)
-    check_body(function, use, ctx)
+        check_body(function, use, ctx)
     if isinstance(function, _FUNCTIONS) and _may_be_traced(ctx) and controlflow.depends_on_values(function):
         raise NoFix(_KEPT)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from torchmigrate.semantics.resolve import leaf
 
-from .types import LISTS, NOTHING, NUMBERS, TUPLES, Typed, Types
+from .types import LISTS, NOTHING, NUMBERS, NUMERIC, TUPLES, Typed, Types
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _GROWS = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})
@@ -20,60 +20,6 @@ _CHANGES = _GROWS | {"update", "setdefault", "popitem"}
 _LIST_ONLY = _GROWS | {"copy"}
 _MAKES_TENSORS = frozenset({"tensor", "full", "arange", "as_tensor"})
 _TEXT = frozenset({"float", "sizes", "tensors", "view", "dtype", "layout", "Tensor"})
-_NUMERIC = frozenset(
-    [
-        "acos",
-        "acosh",
-        "add",
-        "angle",
-        "asin",
-        "asinh",
-        "atan",
-        "atan2",
-        "atanh",
-        "ceil",
-        "copysign",
-        "cos",
-        "cosh",
-        "div",
-        "eq",
-        "erf",
-        "erfc",
-        "exp",
-        "expm1",
-        "floor",
-        "fmod",
-        "gcd",
-        "ge",
-        "gt",
-        "isfinite",
-        "isinf",
-        "isnan",
-        "ldexp",
-        "le",
-        "lgamma",
-        "log",
-        "log10",
-        "log1p",
-        "lt",
-        "mul",
-        "ne",
-        "neg",
-        "polar",
-        "pow",
-        "remainder",
-        "round",
-        "sin",
-        "sinh",
-        "sqrt",
-        "sub",
-        "tan",
-        "tanh",
-        "frexp",
-    ]
-)
-"""Functions of `torch` that TorchScript also takes with numbers only, by `torch._C._jit_get_all_schemas()`."""
-
 _WRITTEN = "makes a text of what TorchScript writes in another way"
 
 
@@ -192,7 +138,7 @@ def _call(node: ast.Call, types: Typed, parents: dict[ast.AST, ast.AST]) -> str 
 
 def _of_torch(node: ast.Call, name: str, first: ast.expr | None, types: Typed) -> str | None:
     numbers = types.arguments(node)
-    if name in _NUMERIC and numbers and numbers <= NUMBERS:
+    if name in NUMERIC and numbers and numbers <= NUMBERS:
         return f"calls `torch.{name}` with numbers, which Python's refuses"
     if name == "flip" and len(node.args) == 2 and types(node.args[1]) == {"int"}:
         return "calls `torch.flip` with one number, of which only TorchScript makes a list"

@@ -19,6 +19,60 @@ TUPLES = frozenset({"sizes", "tensors", "view"})
 LISTS = frozenset({"list", "List"})
 NUMBERS = frozenset({"int", "float", "bool"})
 
+NUMERIC = frozenset(
+    [
+        "acos",
+        "acosh",
+        "add",
+        "angle",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "ceil",
+        "copysign",
+        "cos",
+        "cosh",
+        "div",
+        "eq",
+        "erf",
+        "erfc",
+        "exp",
+        "expm1",
+        "floor",
+        "fmod",
+        "gcd",
+        "ge",
+        "gt",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "ldexp",
+        "le",
+        "lgamma",
+        "log",
+        "log10",
+        "log1p",
+        "lt",
+        "mul",
+        "ne",
+        "neg",
+        "polar",
+        "pow",
+        "remainder",
+        "round",
+        "sin",
+        "sinh",
+        "sqrt",
+        "sub",
+        "tan",
+        "tanh",
+        "frexp",
+    ]
+)
+"""Functions of `torch` that TorchScript also takes with numbers only, by `torch._C._jit_get_all_schemas()`."""
+
 _TENSORS = frozenset(
     [
         "split",
@@ -128,7 +182,7 @@ class Typed:
             if isinstance(node.op, ast.Div) or "float" in left | right:
                 return frozenset({"float"})
             return frozenset({"int"})
-        return left if isinstance(node.op, (ast.Mult, ast.Mod)) else NOTHING
+        return left & {"list", "str"}
 
     def _call(self, node: ast.Call) -> Types:
         name = leaf(node.func)
@@ -162,8 +216,9 @@ class Typed:
         if name in _NUMBERS:
             return frozenset(_NUMBERS[name] and {_NUMBERS[name]})  # type: ignore[arg-type]
         is_torch = isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F")
-        if is_torch and not (self.arguments(node) <= NUMBERS and self.arguments(node)):
-            return frozenset({"Tensor"})
+        if is_torch:
+            numbers = self.arguments(node) if name in NUMERIC else NOTHING
+            return NOTHING if numbers and numbers <= NUMBERS else frozenset({"Tensor"})
         return frozenset({"Tensor"}) if "Tensor" in owner else NOTHING
 
     def arguments(self, call: ast.Call) -> Types:
