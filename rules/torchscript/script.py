@@ -41,6 +41,8 @@ torch/_dynamo/eval_frame.py.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -81,11 +83,21 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         yield ctx.finding(use)
 
 
+def _replaced(ctx: Context) -> str | None:
+    """Where the project replaces `script`, for all its code or by the name that this module has for it."""
+    path = os.path.abspath(ctx.source.path)
+    module = re.escape(os.path.basename(os.path.splitext(path)[0]))
+    for mention in ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
+        named = ((), (rf"['\"]torch\.jit\.|\b{module}\.torch\.jit\.",))
+        among = [os.path.abspath(mention.path)]
+        if mention.kind is Kind.ASSIGNMENT or ctx.project.spelling(named, beside="", among=among):
+            return f"{mention.path}:{mention.line}"
+    return None
+
+
 def _fix(use: Use, ctx: Context) -> Fix:
-    if ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
-        raise NoFix(
-            "the project replaces `torch.jit.script` somewhere, which would no longer reach this code"
-        )
+    if place := _replaced(ctx):
+        raise NoFix(f"{place} replaces `torch.jit.script`, which would no longer reach this code")
     if dead := dead_arm(use, ctx):
         return dead
     purpose.check(use, ctx)

@@ -143,7 +143,8 @@ def test_a_difference_is_reported_where_there_is_one(name: str, tmp_path: Path) 
     file = tmp_path / "program.py"
     file.write_text(text)
     spec = importlib.util.spec_from_file_location("program", file)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     given = eval(f"({arguments},)", {"torch": torch})

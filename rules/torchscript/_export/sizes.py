@@ -21,7 +21,8 @@ def dynamic_shapes(chain: Chain, inputs: ast.expr | None) -> Template | None:
     Raises NoFix where the export could not have them.
     """
     examples = _several(inputs, chain)
-    others = [call.args for call in chain.called_with() if call is not inputs]
+    calls = [call for call in chain.called_with() if call is not inputs]
+    others = [call.args for call in calls if inputs is None or not _is_whole(call, inputs, chain)]
     checks = argument(chain.call, None, "check_inputs")
     if isinstance(checks, (ast.List, ast.Tuple)):
         others += [_several(element, chain) for element in checks.elts]
@@ -68,6 +69,12 @@ def _several(inputs: ast.expr | None, chain: Chain) -> list[ast.expr]:
     return [inputs] if inputs is not None else []
 
 
+def _is_whole(call: ast.Call, inputs: ast.expr, chain: Chain) -> bool:
+    """Whether a call is given the example inputs themselves: ``traced(*inputs)``."""
+    given = call.args[0] if len(call.args) == 1 else None
+    return isinstance(given, ast.Starred) and _is_like(given.value, inputs, chain)
+
+
 def _unknown(given: ast.expr, chain: Chain) -> str:
     return (
         f"line {given.lineno} calls it with `{chain.ctx.text(given)}`, which may have other sizes than the example: "
@@ -84,6 +91,12 @@ def _is_like(given: ast.expr, example: ast.expr, chain: Chain) -> bool:
             _bound(one, chain) == _bound(other, chain)
             for one, other in zip(_names(given), _names(example), strict=True)
         )
+    if isinstance(given, ast.Starred):
+        return _is_like(given.value, example, chain)
+    if isinstance(given, (ast.Tuple, ast.List)):
+        return len(given.elts) == 1 and _is_like(given.elts[0], example, chain)
+    if isinstance(given, ast.IfExp):
+        return all(_is_like(part, example, chain) for part in (given.body, given.orelse))
     if isinstance(given, ast.Name):
         found = binding_of(given, chain.scope, chain.ctx)
         return (

@@ -105,7 +105,7 @@ def _scope_of(place: ast.AST, ctx: Context) -> Scope:
     scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
     while place not in scopes:
         place = ctx.uses.flow.parents[place]
-    return scopes[place]  # type: ignore[index]
+    return scopes[place]
 
 
 def _value(value: ast.expr, scope: Scope, ctx: Context, depth: int) -> None:
