@@ -29,8 +29,15 @@ Fix safety: unsafe.
 - The first call compiles (seconds; a C++ compiler or Triton is needed), and again for new sizes; a small function can be
   slower than without.
 - Results may differ in the last bits; random numbers (dropout, rand) differ for the same seed.
-- TorchScript converts an int argument to the annotated float, and copies list and dict arguments; Python does neither.
-- `.graph`, `.code` and `.save` exist only on a ScriptFunction; where they are used there is no fix.
+- A function whose sizes change from call to call (loops without a fixed number of rounds, masks, `nonzero`), or a small one
+  whose comments argue about compiling, stays as it is, and the fix says why. Where the project chooses `torch.compile`
+  itself, or argues about a larger function, there is no fix.
+- TorchScript is not quite Python: to it a size is a list, `x.shape + [1]` and `x.shape == [2, 3]` have other results, and
+  it works on copies of list and dict arguments. Where a body in sight does such things there is no fix. What depends on
+  values stays: TorchScript converts an int argument to the annotated float, and divides by 0.0.
+- `.graph`, `.code` and `.save` exist only on a ScriptFunction; where one is saved, compared, registered, or handed to what
+  may see what it is, here or in another file, there is no fix. The same holds for calls whose result nothing uses, and
+  for tests of TorchScript, which go with it.
 - Python newer than torch supports (3.14 before torch 2.10) fails at the decorator.
 - Export fixes sizes and refuses control flow on values: see `torchmigrate explain TS102`.
 

@@ -26,6 +26,7 @@ _COMPILES = re.compile(r"compile|dynamo|inductor", re.IGNORECASE)
 _SIZED_BY_VALUES = frozenset(
     [
         "nonzero",
+        "bincount",
         "argwhere",
         "masked_select",
         "unique",
@@ -163,11 +164,11 @@ def _varies(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> s
             case ast.While(test=test) if not isinstance(test, ast.Constant):
                 return f"line {node.lineno} loops as long as values say"
             case ast.For(iter=rounds) | ast.comprehension(iter=rounds) if not _is_counted(rounds):
-                return f"the loop in line {rounds.lineno} runs as often as its arguments say"
+                return f"the loop in line {rounds.lineno} has no fixed number of rounds"
             case ast.Call(func=ast.Attribute(attr=name), args=given) if name in _SIZED_BY_VALUES or (
                 name == "where" and len(given) == 1
             ):
-                return f"`{name}` in line {node.lineno} gives what depends on values"
+                return f"`{name}` in line {node.lineno} gives a size that depends on values"
             case ast.Subscript(ctx=ast.Load(), slice=index) if _is_mask(index, masks, types):
                 return f"line {node.lineno} takes what a mask selects"
     return None
