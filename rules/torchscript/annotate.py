@@ -14,8 +14,9 @@ well as to TorchScript.
 Fix safety: safe where the call becomes an annotated assignment, which TorchScript reads as well, where the code
 states the type already, or where the project neither scripts nor traces anything and, as `keep-torchscript-support =
 false` says, its users do not either. Unsafe for a plain value that users may script: TorchScript may infer another
-type from the value alone (a bare `[]` is a list of tensors to it). No fix to a plain value while the project itself
-scripts or traces, unless the type is `Tensor`, for which TorchScript takes it anyway. An annotation is written for a
+type from the value alone. No fix to a plain value where it certainly would (a bare `[]` is a list of tensors to it,
+`x.tolist()` fails without a type), or while the project itself scripts or traces, unless the type is `Tensor`, for
+which TorchScript takes it anyway. An annotation is written for a
 variable that no other block binds, and for attributes in `__init__`.
 
 Source: torch 2.0.1 to 2.15.0 wheels: torch/jit/__init__.py (`annotate`).
@@ -65,10 +66,28 @@ def _fix(use: Use, ctx: Context) -> Fix:
     if isinstance(statement, ast.Assign) and statement.value is call and _can_be_annotated(use, value):
         annotated = Annotate(statement, template("{type}", type=given))
         return Fix((plain, annotated), Safety.SAFE, "Annotate the variable instead")
-    safe = needed_by(ctx) is None or _says(use, call, given)
-    if not safe and leaf(given) != "Tensor" and (waiting := waits_for(ctx)):
+    needed = needed_by(ctx)
+    safe = needed is None or _says(use, call, given)
+    if (
+        not safe
+        and leaf(given) != "Tensor"
+        and (waiting := waits_for(ctx) or (_untyped(value, given) and needed))
+    ):
         raise NoFix(f"TorchScript may infer another type from the value alone; {waiting}")
     return Fix((plain,), Safety.SAFE if safe else Safety.UNSAFE, "Use the plain value")
+
+
+def _untyped(value: ast.expr, given: ast.expr) -> bool:
+    """Whether a value alone certainly does not say its type: nothing in it does, or the type is wider than it."""
+    if isinstance(given, ast.Subscript) and leaf(given.value) in ("Optional", "Union", "Future"):
+        return True
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        return value.func.attr in ("tolist", "item")
+    if isinstance(value, (ast.List, ast.ListComp)):
+        return isinstance(value, ast.ListComp) or not value.elts
+    return (isinstance(value, ast.Dict) and not value.keys) or (
+        isinstance(value, ast.Constant) and value.value is None
+    )
 
 
 def _says(use: Use, call: ast.Call, given: ast.expr) -> bool:

@@ -55,6 +55,7 @@ rule = Rule(
         "torch.jit._fuser.*",
         "torch._C._set_graph_executor_optimize",
         "torch._C._get_graph_executor_optimize",
+        *("torch._C._debug_set_autodiff_subgraph_inlining", "torch._C._debug_set_fusion_group_inlining"),
         *(f"torch._C._jit_set_{name}" for name in _SET),
         *(f"torch._C._jit_{name}" for name in _OTHER),
     ),

@@ -35,6 +35,7 @@ rule = Rule(
         "torch._C._jit_trace_*",
         *("torch._C._create_function_from_trace*", "torch._C._tracer_*", "torch._C.TracingState"),
         *("torch._C._set_tracing_state", "torch._C._set_value_trace", "torch._C._get_value_trace"),
+        *("torch._C.Graph", "torch._C.Block", "torch._C.Node", "torch._C.Value"),
         *("torch._C.import_ir_module*", "torch._C.ScriptModuleSerializer"),
     ),
     message="`{symbol}` reads or rewrites TorchScript graphs; use `torch.export.export(...).graph`, an FX graph",

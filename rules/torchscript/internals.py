@@ -81,6 +81,7 @@ rule = Rule(
     ),
     message="`{symbol}` is private to TorchScript, deprecated since torch {deprecated}, and may go without notice",
     deprecated=(2, 10),
+    recipe="use the public name in `torch.jit` where there is one; what only serves TorchScript goes with its last use",
 )
 
 

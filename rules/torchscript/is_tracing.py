@@ -28,4 +28,5 @@ rule = Rule(
     ),
     message="`{symbol}()` is False under `torch.export` and `torch.compile`; it is True in `torch.jit.trace` and the "
     "TorchScript ONNX exporter only",
+    recipe="ask `torch.jit.is_tracing() or torch.compiler.is_exporting()` (torch 2.7) where the case is still needed",
 )

@@ -24,11 +24,14 @@ from __future__ import annotations
 
 from torchmigrate.api import Rule
 
+from ._authoring.authoring import MADE
+
+_METHODS = ("._save_for_lite_interpreter", "._save_to_buffer_for_lite_interpreter")
+
 rule = Rule(
     code="TS171",
     symbols=(
-        "._save_for_lite_interpreter",
-        "._save_to_buffer_for_lite_interpreter",
+        *(f"{made}{method}" for made in ("", *MADE) for method in _METHODS),
         "torch.jit.mobile.*",
         "torch.jit.export_opnames",
         *("torch._C._load_for_lite_interpreter*", "torch._C._load_mobile_module_*"),
@@ -40,4 +43,6 @@ rule = Rule(
     message="`{symbol}` is the Lite Interpreter, deprecated since torch {deprecated}; export with `torch.export` and run with "
     "ExecuTorch",
     deprecated=(2, 10),
+    recipe="`to_edge_transform_and_lower(torch.export.export(model.eval(), (x,)), "
+    "partitioner=[XnnpackPartitioner()]).to_executorch()`",
 )

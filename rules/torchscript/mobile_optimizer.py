@@ -39,4 +39,6 @@ rule = Rule(
     ),
     message="`{symbol}` optimizes for the Lite Interpreter; export with `torch.export` and lower with ExecuTorch",
     deprecated=(2, 10),
+    recipe="`to_edge_transform_and_lower(torch.export.export(model.eval(), (x,)), "
+    "partitioner=[XnnpackPartitioner()]).to_executorch()`",
 )

@@ -56,6 +56,8 @@ rule = Rule(
     "`torch.onnx.export(custom_translation_table=...)`",
     since=(2, 6),
     deprecated=(2, 7),
+    recipe="write the operator with `onnxscript`, and hand it to "
+    "`torch.onnx.export(..., dynamo=True, custom_translation_table={torch.ops.ns.op.default: function})`",
 )
 
 _INSTEAD = {

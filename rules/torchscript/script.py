@@ -29,8 +29,15 @@ Fix safety: unsafe.
 - The first call compiles (seconds; a C++ compiler or Triton is needed), and again for new sizes; a small function can be
   slower than without.
 - Results may differ in the last bits; random numbers (dropout, rand) differ for the same seed.
-- TorchScript converts an int argument to the annotated float, and copies list and dict arguments; Python does neither.
-- `.graph`, `.code` and `.save` exist only on a ScriptFunction; where they are used there is no fix.
+- A function whose sizes change from call to call (loops without a fixed number of rounds, masks, `nonzero`), or a small one
+  whose comments argue about compiling, stays as it is, and the fix says why. Where the project chooses `torch.compile`
+  itself, or argues about a larger function, there is no fix.
+- TorchScript is not quite Python: to it a size is a list, `x.shape + [1]` and `x.shape == [2, 3]` have other results, and
+  it works on copies of list and dict arguments. Where a body in sight does such things there is no fix. What depends on
+  values stays: TorchScript converts an int argument to the annotated float, and divides by 0.0.
+- `.graph`, `.code` and `.save` exist only on a ScriptFunction; where one is saved, compared, registered, or handed to what
+  may see what it is, here or in another file, there is no fix. The same holds for calls whose result nothing uses, and
+  for tests of TorchScript, which go with it.
 - Python newer than torch supports (3.14 before torch 2.10) fails at the decorator.
 - Export fixes sizes and refuses control flow on values: see `torchmigrate explain TS102`.
 
@@ -41,16 +48,19 @@ torch/_dynamo/eval_frame.py.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.semantics.calls import argument
 
+from ._authoring import purpose
 from ._authoring.authoring import SCRIPTS, TRACES_ASKS, traces
 from ._export import fixes
-from ._export.values import kind_of
-from ._script import functions
+from ._export.values import kind_of, made_by
+from ._script import bodies, fate, functions
 from ._script.fallbacks import dead_arm
 
 if TYPE_CHECKING:
@@ -66,7 +76,7 @@ rule = Rule(
     since=(2, 0),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,
-    asks=(*fixes.ASKS, *TRACES_ASKS),
+    asks=(*fixes.ASKS, *TRACES_ASKS, *fate.ASKS, *bodies.ASKS),
 )
 
 _TRACED = "the project traces (`torch.jit.trace`, `symbolic_trace` or the ONNX exporter): a trace refuses compiled functions"
@@ -80,13 +90,24 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         yield ctx.finding(use)
 
 
+def _replaced(ctx: Context) -> str | None:
+    """Where the project replaces `script`, for all its code or by the name that this module has for it."""
+    path = os.path.abspath(ctx.source.path)
+    module = re.escape(os.path.basename(os.path.splitext(path)[0]))
+    for mention in ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
+        named = ((), (rf"['\"]torch\.jit\.|\b{module}\.torch\.jit\.",))
+        among = [os.path.abspath(mention.path)]
+        if mention.kind is Kind.ASSIGNMENT or ctx.project.spelling(named, beside="", among=among):
+            return f"{mention.path}:{mention.line}"
+    return None
+
+
 def _fix(use: Use, ctx: Context) -> Fix:
-    if ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
-        raise NoFix(
-            "the project replaces `torch.jit.script` somewhere, which would no longer reach this code"
-        )
+    if place := _replaced(ctx):
+        raise NoFix(f"{place} replaces `torch.jit.script`, which would no longer reach this code")
     if dead := dead_arm(use, ctx):
         return dead
+    purpose.check(use, ctx)
     if use.decorated is not None:
         return functions.decorated(use, ctx)
     if use.call is None:
@@ -95,4 +116,5 @@ def _fix(use: Use, ctx: Context) -> Fix:
     kind = kind_of(given, use, ctx) if given is not None else None
     if given is not None and kind in ("function", "class"):
         return functions.called(use, use.call, given, kind, ctx)
+    bodies.check_body(made_by(given, use, ctx), use, ctx)
     return fixes.fix_of(use, ctx)

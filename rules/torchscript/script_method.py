@@ -40,4 +40,5 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=(lambda: fix_of(ctx)) if use.kind in (Kind.DECORATOR, Kind.CALL) else None)
+    kinds = (Kind.DECORATOR, Kind.CALL, Kind.REFERENCE)
+    yield ctx.finding(use, fix=(lambda: fix_of(ctx)) if use.kind in kinds else None)

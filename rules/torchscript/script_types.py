@@ -36,4 +36,6 @@ rule = Rule(
     ),
     message="`{symbol}` is a TorchScript type; nothing makes one once the code is exported or compiled",
     kinds=frozenset(Kind) - {Kind.BASE},
+    recipe="ask for `torch.export.ExportedProgram` or `torch.fx.GraphModule`, or remove the question with the last "
+    "script and trace",
 )

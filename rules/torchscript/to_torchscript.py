@@ -34,6 +34,7 @@ rule = Rule(
         "with `torch.export.export`"
     ),
     deprecated=(2, 10),
+    recipe='`torch.export.save(torch.export.export(model.eval(), (x,)), "model.pt2")`',
 )
 
 _LIGHTNING = re.compile(rb"^\s*(?:import|from)\s+(?:pytorch_)?lightning\b", re.MULTILINE)

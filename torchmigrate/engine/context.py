@@ -128,7 +128,7 @@ class Context:
     ) -> Finding:
         """A finding of the current rule at a use (or at ``span``).
 
-        ``fix`` makes its fix, or raises NoFix; it is called only where the versions allow one. ``message`` defaults to the rule's; in both, ``{symbol}`` becomes the qualified name, and ``{since}``,
+        ``fix`` makes its fix, or raises NoFix, whose reason goes before that of a minimum version too old. ``message`` defaults to the rule's; in both, ``{symbol}`` becomes the qualified name, and ``{since}``,
         ``{deprecated}`` and ``{breaks}`` become the rule's versions.
         """
         return finding(
@@ -138,7 +138,7 @@ class Context:
             self.source,
             span or self.source.span(use.node),
             fix=None if fix is None else lambda: self._fix(use, fix),
-            hint=hint,
+            hint=hint or self.rule.recipe or None,
         )
 
     def _filled(self, message: str, use: Use) -> str:
@@ -158,13 +158,13 @@ class Context:
         """Makes a fix, if the name and the versions allow one. Raises NoFix."""
         if not use.certain:
             raise NoFix("the name may stand for something else here")
+        made = make()  # its reason for none comes first: another minimum would not change that
         since = self.rule.since
         if since is not None and since > self.options.minimum:
             raise NoFix(
                 f"the replacement needs torch {render(since)}, and the project supports "
                 f"{render(self.options.minimum)}; raise its lower bound, or pass --min-version"
             )
-        made = make()
         if made.safety is Safety.MANUAL:
             raise ValueError(f"{self.rule.code}: a fix is safe or unsafe")
         if self.grounded_on_project:

@@ -40,6 +40,8 @@ class Rule:
     breaks: Version | None = None
     safety: Safety = Safety.MANUAL
     """Of the best fix that the rule can offer."""
+    recipe: str = ""
+    """What to do instead, in one line, where the rule has no rewrite and its message does not say it."""
     default: bool = True
     """Whether the rule runs without being selected."""
     kinds: frozenset[Kind] = frozenset(Kind)

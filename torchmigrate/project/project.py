@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,7 @@ class Project:
         self._uses: dict[tuple[tuple[str, ...], frozenset[Kind]], list[Mention]] = {}
         self._paths = dict.fromkeys(paths)
         self._read = read
-        self._spelling: dict[tuple[tuple[Sought, ...], str], list[tuple[str, int]]] = {}
+        self._spelling: dict[tuple[tuple[Sought, ...], str, tuple[str, ...]], list[tuple[str, int]]] = {}
         for path in self._paths:
             self._by_stem.setdefault(os.path.basename(module_path(path)), []).append(path)
 
@@ -81,22 +81,28 @@ class Project:
             self._uses[key] = [mention for mention in mentions if mention.kind in key[1]]
         return self._uses[key]
 
-    def spelling(self, *sought: Sought, beside: str) -> list[tuple[str, int]]:
+    def spelling(
+        self, *sought: Sought, beside: str, among: Sequence[str] | None = None
+    ) -> list[tuple[str, int]]:
         """The files other than ``beside`` whose text has all the words and expressions of one of ``sought``.
 
-        Each comes with the line of the first expression. The words are plain text and searched first.
+        Each comes with the line of the first expression. The words are plain text and searched first. Only the files
+        ``among`` are searched, where they are given.
         """
-        key = (sought, beside)
+        paths = tuple(self._paths if among is None else among)
+        key = (sought, beside, () if among is None else paths)
         if key not in self._spelling:
-            self._spelling[key] = list(self._search(sought, beside))
+            self._spelling[key] = list(self._search(sought, beside, paths))
         return self._spelling[key]
 
-    def _search(self, sought: tuple[Sought, ...], beside: str) -> Iterator[tuple[str, int]]:
+    def _search(
+        self, sought: tuple[Sought, ...], beside: str, paths: Sequence[str]
+    ) -> Iterator[tuple[str, int]]:
         compiled = [
             ([word.encode() for word in words], [re.compile(e.encode()) for e in expressions])
             for words, expressions in sought
         ]
-        for path in self._paths:
+        for path in paths:
             if path == beside or self._read is None:
                 continue
             try:

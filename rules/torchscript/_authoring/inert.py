@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
@@ -36,10 +38,17 @@ def let_go(ctx: Context, *others: Mention) -> None:
 
 
 def waits_for(ctx: Context, *others: Mention) -> str | None:
-    """The first place where the project itself makes TorchScript, or of ``others``, as a sentence; None without one."""
+    """The nearest place where the project itself makes TorchScript, or of ``others``, as a sentence; None without one."""
     project = ctx.project
     makers = [*project.uses(*AUTHORING, kinds=_MAKING), *project.uses(*BASES, kinds=(Kind.BASE,)), *others]
     if not makers:
         return None
-    first = min(makers, key=lambda mention: (mention.path, mention.line))
-    return f"waits for `{first.symbol}` at {first.path}:{first.line}"
+    nearest = min(makers, key=lambda mention: _distance(mention, ctx))
+    return f"waits for `{nearest.symbol}` at {nearest.path}:{nearest.line}"
+
+
+def _distance(mention: Mention, ctx: Context) -> tuple[int, str, int]:
+    """How far a place is from this file, to be compared: by the folders that both lie in, then by order."""
+    steps = zip(ctx.source.path.split(os.sep), mention.path.split(os.sep), strict=False)
+    shared = sum(1 for _ in takewhile(lambda step: step[0] == step[1], steps))
+    return -shared, mention.path, mention.line

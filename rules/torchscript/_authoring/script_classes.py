@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Fix, Kind, NoFix, Safety
 from torchmigrate.model.findings import Change
 
+from .._script.bodies import ASKS as BODIES_ASK
+from .._script.bodies import check_body
 from .authoring import BASES, METHODS
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-ASKS = (*BASES, *METHODS)
+ASKS = (*BASES, *METHODS, *BODIES_ASK)
+"""What a rule must put into its ``asks`` to call the function below."""
 _SCRIPT_ONLY = frozenset(
     [
         "define",
@@ -40,6 +43,7 @@ def fix_of(ctx: Context) -> Fix:
     for other in ctx.uses.found:
         if other.symbol in METHODS and other.kind is not Kind.IMPORT:
             changes.append(_undecorated(other, ctx))
+            check_body(other.decorated, other, ctx)
         elif other.symbol in BASES and other.kind is Kind.BASE:
             changes.append(_rebased(other, ctx))
     return Fix(tuple(changes), Safety.UNSAFE, "Derive from `torch.nn.Module`, with plain methods")

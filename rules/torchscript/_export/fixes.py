@@ -14,8 +14,11 @@ from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.dataflow import is_located
 from torchmigrate.semantics.resolve import leaf
 
-from .._authoring.authoring import LOADING, SCRIPTS, TRACE_MODULES, TRACES
-from .chain import ASKS, Chain
+from .._authoring import purpose
+from .._authoring.authoring import IF_TRACING, LOADING, SCRIPTS, TRACE_MODULES, TRACES
+from . import asking
+from .chain import ASKS as CHAIN_ASKS
+from .chain import Chain
 from .compiling import compiled, eager
 from .exporting import exported
 from .values import kind_of
@@ -23,7 +26,8 @@ from .values import kind_of
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-__all__ = ["ASKS", "checked", "fix_of"]
+ASKS = (*CHAIN_ASKS, *IF_TRACING)
+"""What a rule must put into its ``asks`` to call the functions below."""
 
 _SCRIPT_ONLY = frozenset({"optimize", "_frames_up", "_rcb", "example_inputs"})
 
@@ -64,7 +68,12 @@ def _fixes(ctx: Context) -> Iterator[tuple[int, Fix | NoFix]]:
 
 
 def _followed(chain: Chain) -> Fix:
-    chain.follow()
+    try:
+        chain.follow()
+    except NoFix:
+        purpose.check(chain.use, chain.ctx)
+        raise
+    purpose.check(chain.use, chain.ctx)
     if not _is_located(chain):
         raise NoFix("it, or what is done with its result, stands inside an f-string")
     fix = _scripted(chain) if chain.use.symbol in SCRIPTS else _traced(chain)
@@ -82,7 +91,13 @@ def _traced(chain: Chain) -> Fix:
     model = argument(chain.call, 0, "func", "mod")
     if model is None or isinstance(model, ast.Starred):
         raise NoFix("its arguments are not written out")
-    if kind_of(model, chain.use, chain.ctx) == "function":
+    kind = kind_of(model, chain.use, chain.ctx)
+    if kind is None and isinstance(model, ast.Attribute):
+        raise NoFix(
+            f"it does not show whether `{chain.ctx.text(model)}` is a module or a method of something else"
+        )
+    asking.check(model, chain.use, chain.ctx)
+    if kind == "function":
         return compiled(chain, model, "it traces a function, which `torch.export` does not take")
     return exported(chain, model, _inputs(chain))
 

@@ -21,7 +21,8 @@ def dynamic_shapes(chain: Chain, inputs: ast.expr | None) -> Template | None:
     Raises NoFix where the export could not have them.
     """
     examples = _several(inputs, chain)
-    others = [call.args for call in chain.called_with()]
+    calls = [call for call in chain.called_with() if call is not inputs]
+    others = [call.args for call in calls if inputs is None or not _is_whole(call, inputs, chain)]
     checks = argument(chain.call, None, "check_inputs")
     if isinstance(checks, (ast.List, ast.Tuple)):
         others += [_several(element, chain) for element in checks.elts]
@@ -30,13 +31,16 @@ def dynamic_shapes(chain: Chain, inputs: ast.expr | None) -> Template | None:
         sizes = shape_of(example, chain.use, chain.ctx)
         varying = set()
         for arguments in others:
-            if sizes is None or index >= len(arguments):
+            if index >= len(arguments) or _is_like(arguments[index], example, chain):
                 continue
             given = shape_of(arguments[index], chain.use, chain.ctx)
-            if given is not None and len(given) == len(sizes):
-                varying |= {
-                    d for d, (a, b) in enumerate(zip(sizes, given, strict=True)) if _differ(a, b, chain)
-                }
+            if sizes is None or given is None or len(given) != len(sizes):
+                raise NoFix(_unknown(arguments[index], chain))
+            for d, (a, b) in enumerate(zip(sizes, given, strict=True)):
+                if _differ(a, b, chain):
+                    varying.add(d)
+                elif not _are_equal(a, b, chain):
+                    raise NoFix(_unknown(arguments[index], chain))
         if any(_number(sizes[d], chain) == 1 for d in varying if sizes is not None):
             raise NoFix(
                 "other sizes are used here, and an example of size 1 would fix it; give it at least 2"
@@ -63,6 +67,98 @@ def _several(inputs: ast.expr | None, chain: Chain) -> list[ast.expr]:
     if isinstance(inputs, (ast.Tuple, ast.List)):
         return inputs.elts
     return [inputs] if inputs is not None else []
+
+
+def _is_whole(call: ast.Call, inputs: ast.expr, chain: Chain) -> bool:
+    """Whether a call is given the example inputs themselves: ``traced(*inputs)``."""
+    given = call.args[0] if len(call.args) == 1 else None
+    return isinstance(given, ast.Starred) and _is_like(given.value, inputs, chain)
+
+
+def _unknown(given: ast.expr, chain: Chain) -> str:
+    return (
+        f"line {given.lineno} calls it with `{chain.ctx.text(given)}`, which may have other sizes than the example: "
+        "say in `dynamic_shapes` what varies"
+    )
+
+
+def _is_like(given: ast.expr, example: ast.expr, chain: Chain) -> bool:
+    """Whether an input is the example, or made of it by what keeps its sizes."""
+    if isinstance(given, ast.Constant):
+        return True
+    if ast.dump(given) == ast.dump(example) and not isinstance(given, ast.Call):
+        return all(
+            _bound(one, chain) == _bound(other, chain)
+            for one, other in zip(_names(given), _names(example), strict=True)
+        )
+    if isinstance(given, ast.Starred):
+        return _is_like(given.value, example, chain)
+    if isinstance(given, (ast.Tuple, ast.List)):
+        return len(given.elts) == 1 and _is_like(given.elts[0], example, chain)
+    if isinstance(given, ast.IfExp):
+        return all(_is_like(part, example, chain) for part in (given.body, given.orelse))
+    if isinstance(given, ast.Name):
+        found = binding_of(given, chain.scope, chain.ctx)
+        return (
+            isinstance(found, ast.expr)
+            and not isinstance(found, ast.Name)
+            and _is_like(found, example, chain)
+        )
+    if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute):
+        name, owner = given.func.attr, given.func.value
+        if name in _KEEPS:
+            return _is_like(owner, example, chain)
+        return name.endswith("_like") and bool(given.args) and _is_like(given.args[0], example, chain)
+    if isinstance(given, ast.BinOp):
+        sides = [given.left, given.right]
+        others = [side for side in sides if not isinstance(side, ast.Constant)]
+        return len(others) == 1 and _is_like(others[0], example, chain)
+    return False
+
+
+_KEEPS = frozenset(
+    [
+        "to",
+        "cuda",
+        "cpu",
+        "float",
+        "half",
+        "double",
+        "int",
+        "long",
+        "bfloat16",
+        "clone",
+        "detach",
+        "contiguous",
+        "requires_grad_",
+        "normal_",
+        "uniform_",
+        "zero_",
+        "fill_",
+    ]
+)
+"""Methods that give a tensor of the same sizes."""
+
+
+def _names(node: ast.expr) -> list[ast.Name]:
+    return [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+
+
+def _bound(name: ast.Name, chain: Chain) -> object:
+    """What says whether two reads of a variable see the same value."""
+    owner = chain.scope.find(name.id)
+    if owner is None:
+        return name.id
+    return chain.flow.reaching(name.id, owner).reads.get(name, name.id)
+
+
+def _are_equal(one: ast.expr, other: ast.expr, chain: Chain) -> bool:
+    """Whether two sizes are the same for certain: one number, or what has one value."""
+    if (number := _number(one, chain)) is not None:
+        return number == _number(other, chain)
+    if ast.dump(one) != ast.dump(other) or any(isinstance(part, ast.Call) for part in ast.walk(one)):
+        return False
+    return all(_bound(a, chain) == _bound(b, chain) for a, b in zip(_names(one), _names(other), strict=True))
 
 
 def _is_shown(call: ast.Call, chain: Chain) -> bool:

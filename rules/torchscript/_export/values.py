@@ -46,6 +46,8 @@ _TENSOR_METHODS = frozenset(
 _FACTORIES = frozenset(
     ["randn", "rand", "zeros", "ones", "empty", "full", "tensor", "randint", "arange", "linspace", "eye"]
 )
+_CONTAINERS = frozenset({"ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
+"""Modules without a forward."""
 _CLASS_NAME = re.compile(r"_*[A-Z]\w*[a-z]\w*\Z")
 
 
@@ -97,6 +99,8 @@ def kind_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | Non
             "half",
         ):
             return kind_of(node.func.value, use, ctx, depth - 1) or "module"
+        if leaf(node.func) in _CONTAINERS:
+            return "container"
         return "module" if _CLASS_NAME.match(leaf(node.func) or "") else None
     if isinstance(node, ast.Attribute):
         if node.attr == "forward":
@@ -108,6 +112,52 @@ def kind_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | Non
             return "class" if _CLASS_NAME.match(node.attr) else "function"
         if node.attr.endswith(("model", "module", "net", "network", "backbone")):
             return "module"
+        return _of_attribute(node.attr, use, ctx, depth) if depth else None
+    return None
+
+
+def _of_attribute(name: str, use: Use, ctx: Context, depth: int) -> str | None:
+    """What an attribute of this name is in this file: a method that a class defines, or a module assigned to it."""
+    assigned = ctx.uses.once("attributes", lambda: _assigned_attributes(ctx))
+    methods = ctx.uses.once("methods", lambda: _methods(ctx))
+    kinds = {kind_of(value, use, ctx, depth - 1) for value in assigned.get(name, ())}
+    if name in methods:
+        return None if kinds else "function"
+    return "module" if kinds == {"module"} else None
+
+
+def _assigned_attributes(ctx: Context) -> dict[str, list[ast.expr]]:
+    found: dict[str, list[ast.expr]] = {}
+    for node in ctx.uses.flow.parents:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Attribute):
+                    found.setdefault(target.attr, []).append(node.value)
+    return found
+
+
+def _methods(ctx: Context) -> set[str]:
+    scopes = ctx.uses.scopes.all
+    return {
+        s.node.name
+        for s in scopes
+        if s.parent is not None and s.parent.is_class and not isinstance(s.node, ast.Module)
+    }
+
+
+def made_by(node: ast.expr | None, use: Use, ctx: Context) -> ast.ClassDef | None:
+    """The class of this file that a module is an instance of, where the code shows it."""
+    for _ in range(4):
+        if isinstance(node, ast.Name):
+            found = binding_of(node, use.place.scope, ctx)
+            if not isinstance(found, ast.expr):
+                return None
+            node = found
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value  # `.eval()`, `.to(…)`
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            made = binding_of(node.func, use.place.scope, ctx)
+            return made if isinstance(made, ast.ClassDef) else None
     return None
 
 

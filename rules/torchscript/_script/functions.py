@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, Kind, NoFix, Safety
+from torchmigrate.api import Fix, Kind, NoFix, NotYet, Safety
 from torchmigrate.rewrite.changes import Rename, replace
 from torchmigrate.semantics.calls import arguments
 
 from .._authoring.authoring import is_traced, traces
 from .._export.values import binding_of
-from . import controlflow
+from . import choice, controlflow, fate
+from .bodies import check_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -22,20 +24,6 @@ _KEPT = (
     '`script-replacement = "eager"` makes it a plain function all the same'
 )
 _UNSEEN = "the project traces, which keeps loops and branches only of scripted functions, and this one is not in sight"
-_SCRIPT_FUNCTION_ONLY = frozenset(
-    [
-        "graph",
-        "inlined_graph",
-        "code",
-        "code_with_constants",
-        "save",
-        "save_to_buffer",
-        "graph_for",
-        "schema",
-        "name",
-        "qualified_name",
-    ]
-)
 
 
 def decorated(use: Use, ctx: Context) -> Fix:
@@ -44,13 +32,16 @@ def decorated(use: Use, ctx: Context) -> Fix:
     assert definition is not None
     if use.kind is Kind.CALL:
         raise NoFix("`script` takes no arguments as a decorator")
+    _check(definition, use, ctx)
     if isinstance(definition, ast.ClassDef):
         return Fix(
             (ctx.undecorated(use),), Safety.UNSAFE, "Remove the decorator: a class has nothing to compile"
         )
-    _check(definition, definition.name, ctx)
-    if title := _eager(ctx):
+    title = choice.eager(definition, use, ctx)
+    if title:
         return Fix((ctx.undecorated(use),), Safety.UNSAFE, title)
+    if (alias := _alias(use, ctx)) is not None:
+        return referenced(alias, ctx)
     return _compiled(use, ctx)
 
 
@@ -65,10 +56,16 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
     is_seen = isinstance(found, _FUNCTIONS) or isinstance(function, ast.Lambda)
     if kind == "function" and not is_seen and _may_be_traced(ctx):
         raise NoFix(_UNSEEN)
-    _check(found, name, ctx)
-    title = "Use the class itself: it has nothing to compile" if kind == "class" else _eager(ctx)
+    if isinstance(found, ast.arg):
+        raise NoFix(f"which function `{found.arg}` is, and whether it is plain Python, is not in sight")
+    _check(found, use, ctx)
+    if kind == "class":
+        title: str | None = "Use the class itself: it has nothing to compile"
+    else:
+        title = choice.eager(found, use, ctx)
     if title is None:
-        return _compiled(use, ctx)
+        alias = _alias(use, ctx)
+        return _compiled(use, ctx) if alias is None else referenced(alias, ctx)
     if isinstance(function, ast.Name) and function.id == name:
         return Fix((ctx.removed(use.place),), Safety.UNSAFE, title)
     return Fix((replace(call, "{function}", function=function),), Safety.UNSAFE, title)
@@ -79,9 +76,50 @@ def referenced(use: Use, ctx: Context) -> Fix:
     parent = use.parents[-1]
     if isinstance(parent, ast.Call) and use.node in parent.args[1:]:
         raise NoFix("it is one of the arguments of a call that may do anything with it")
-    if _eager(ctx):
+    if choice.eager(None, use, ctx):
         raise NoFix("there is nothing to put in its place where functions are to stay eager")
+    for other in _through(use, ctx):
+        _compilable(other, ctx)
     return _compiled(use, ctx)
+
+
+def _compilable(use: Use, ctx: Context) -> None:
+    """Raises NoFix where what is scripted under another name of `script` is not to be compiled."""
+    line = use.node.lineno
+    given = use.call.args[0] if use.call is not None and use.call.args else None
+    function = use.decorated or given
+    if isinstance(function, ast.Name):
+        function = binding_of(function, use.place.scope, ctx)  # type: ignore[assignment]
+    if not isinstance(function, (*_FUNCTIONS, ast.Lambda)):
+        raise NoFix(f"line {line} scripts what is no function of this file")
+    try:
+        _check(function, use, ctx)
+    except NotYet:
+        raise
+    except NoFix as none:
+        raise NoFix(f"line {line} scripts a function with it: {none.reason}") from None
+    if choice.eager(function, use, ctx):
+        raise NotYet(f"line {line} no longer scripts a function with it that is not to be compiled")
+
+
+def _alias(use: Use, ctx: Context) -> Use | None:
+    """The use that binds the variable through which ``use`` names `script`, if it does."""
+    if not isinstance(use.node, ast.Name):
+        return None
+    owner = use.place.scope.find(use.node.id)
+    bindings = owner.bindings[use.node.id] if owner is not None else []
+    values = [binding.value for binding in bindings]
+    by_node = ctx.uses.once("uses by node", lambda: {other.node: other for other in ctx.uses.found})
+    return next((by_node[value] for value in values if value in by_node), None)
+
+
+def _through(use: Use, ctx: Context) -> Iterator[Use]:
+    """The uses that name `script` through the variable that ``use`` binds."""
+    statement = use.place.statement
+    if isinstance(statement, ast.Assign) and statement.value is use.node:
+        for other in ctx.uses.found:
+            if other is not use and other.symbol == use.symbol and _alias(other, ctx) is use:
+                yield other
 
 
 def _compiled(use: Use, ctx: Context) -> Fix:
@@ -90,28 +128,16 @@ def _compiled(use: Use, ctx: Context) -> Fix:
     return Fix((ctx.renamed(use, "torch.compile"), *renamed), Safety.UNSAFE, "Use `torch.compile`")
 
 
-def _check(function: ast.AST | None, name: str | None, ctx: Context) -> None:
-    """Raises NoFix where a function has to stay scripted, whose name is, or becomes, ``name``."""
+def _check(function: ast.AST | None, use: Use, ctx: Context) -> None:
+    """Raises NoFix where a function has to stay scripted."""
+    if not isinstance(
+        function, ast.ClassDef
+    ):  # scripting a class gives the class, which Python runs as it is
+        fate.check(use, ctx)
+        check_body(function, use, ctx)
     if isinstance(function, _FUNCTIONS) and _may_be_traced(ctx) and controlflow.depends_on_values(function):
         raise NoFix(_KEPT)
-    if name is not None and (attribute := _script_only(name, ctx)):
-        raise NoFix(f"`{name}.{attribute}` exists only while it is scripted")
 
 
 def _may_be_traced(ctx: Context) -> bool:
     return is_traced(ctx) or (ctx.options.script_replacement != "eager" and traces(ctx))
-
-
-def _eager(ctx: Context) -> str | None:
-    """Why functions are to stay eager, as the title of the fix; None where they are to be compiled."""
-    if ctx.options.script_replacement == "eager":
-        return "Use the function as it is"
-    if traces(ctx) or is_traced(ctx):
-        return "Use the function as it is: a trace refuses compiled functions"
-    return None
-
-
-def _script_only(name: str, ctx: Context) -> str | None:
-    """The attribute of a ScriptFunction that the file reads from the function ``name``, if it does."""
-    read = ctx.uses.flow.attributes.get(name, ())
-    return next((attribute for attribute in read if attribute in _SCRIPT_FUNCTION_ONLY), None)

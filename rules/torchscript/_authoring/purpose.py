@@ -1,0 +1,119 @@
+"""What a call of `script` or `trace` is there for, where that is not the module or function that it gives.
+
+A test that something scripts, or a check of it, loses its meaning with any other call in its place.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import NoFix
+from torchmigrate.semantics.resolve import leaf
+
+from .authoring import SCRIPTS
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Place
+
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+_RAISING = re.compile(
+    r"(assert_?)?(raises|warns|logs)|deprecated_call|does_not_raise|suppress", re.IGNORECASE
+)
+_ASSERTING = re.compile(r"assert|fail(If|Unless)|check_")
+_SAYS_SO = re.compile(r"script|jit|trac(e|ing|able)", re.IGNORECASE)
+_TEST_FILE = re.compile(r"tests?_.*|.*_tests?|conftest|tests?")
+_TEST_FOLDERS = frozenset({"test", "tests", "testing", "unittest", "unittests"})
+
+_INSTEAD = "what replaces it can be tested with `torch.export.export(module, (inputs,))`"
+
+
+def check(use: Use, ctx: Context) -> None:
+    """Raises NoFix where a use tests, checks or registers something, and does not make something to be used."""
+    verb = "be scripted" if use.symbol in SCRIPTS else "be traced"
+    if _is_asserted(use, ctx):
+        raise NoFix(f"it is what a test asserts about, and this test goes with TorchScript; {_INSTEAD}")
+    if use.call is not None and use.decorated is None and is_unused(use.call, use.place, ctx):
+        if is_test(ctx.source.path):
+            raise NoFix(f"this test shows that something can {verb}, and goes with TorchScript; {_INSTEAD}")
+        raise NoFix(
+            f"nothing uses its result: it registers something with TorchScript, or checks that it can {verb}; "
+            "remove it together with TorchScript"
+        )
+    if is_test(ctx.source.path) and (name := _said(use)):
+        raise NoFix(f"`{name}` is about TorchScript, and goes with it; {_INSTEAD}")
+    if is_test(ctx.source.path) and ctx.options.keep_torchscript_support and _function(use) is not None:
+        raise NoFix(
+            f"the test shows that users can still do this; it goes with TorchScript (`keep-torchscript-support = false`); {_INSTEAD}"
+        )
+
+
+def is_test(path: str) -> bool:
+    """Whether a file holds tests, by its name or by that of a folder around it."""
+    *folders, name = path.replace(os.sep, "/").split("/")
+    return bool(_TEST_FILE.fullmatch(name.partition(".")[0])) or not _TEST_FOLDERS.isdisjoint(folders[-4:])
+
+
+def is_unused(value: ast.expr, place: Place, ctx: Context) -> bool:
+    """Whether nothing is done with the value of an expression, which is then there for its effect."""
+    statement = place.statement
+    if isinstance(statement, ast.Expr) and statement.value is value:
+        return True
+    if not isinstance(statement, ast.Assign) or statement.value is not value:
+        return False
+    target = statement.targets[0]
+    if not isinstance(target, ast.Name) or len(statement.targets) > 1:
+        return False
+    if target.id == "_":
+        return True
+    if not isinstance(place.scope.node, _Function) or target.id in place.scope.outer:
+        return False
+    reaching = ctx.uses.flow.reaching(target.id, place.scope)
+    return not reaching.captured and not any(target in state for state in reaching.reads.values())
+
+
+def _is_asserted(use: Use, ctx: Context) -> bool:
+    """Whether the use stands in an assertion of its own, or under one about what it raises."""
+    inner: ast.AST = use.call or use.node
+    for parent in reversed(use.parents):
+        if parent is inner:
+            continue
+        if isinstance(parent, ast.Call) and parent.func is inner:
+            break  # of the result, something else is asserted
+        if isinstance(parent, ast.Assert):
+            return True
+        if isinstance(parent, ast.Call) and _ASSERTING.match(leaf(parent.func) or ""):
+            return True
+        inner = parent
+    for statement in use.place.ancestors():
+        if isinstance(statement, _Function):
+            break
+        if isinstance(statement, (ast.With, ast.AsyncWith)) and any(map(_raises, statement.items)):
+            return True
+    return False
+
+
+def _raises(item: ast.withitem) -> bool:
+    node = item.context_expr
+    return isinstance(node, ast.Call) and bool(_RAISING.match(leaf(node.func) or ""))
+
+
+def _function(use: Use) -> str | None:
+    """The name of the function around the use, innermost first."""
+    inside = [s for s in use.place.ancestors() if isinstance(s, _Function)]
+    return inside[0].name if inside else None
+
+
+def _said(use: Use) -> str | None:
+    """What says, around a use in a test, that the test is about TorchScript: a function, a class, a condition."""
+    for statement in use.place.ancestors():
+        if isinstance(statement, (*_Function, ast.ClassDef)) and _SAYS_SO.search(statement.name):
+            return statement.name
+        if isinstance(statement, ast.If):
+            named = [leaf(node) or "" for node in ast.walk(statement.test)]
+            if found := next((name for name in named if _SAYS_SO.search(name)), None):
+                return found
+    return None

@@ -1,0 +1,194 @@
+"""What takes the place of a script: `torch.compile`, or the function as it is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import NoFix
+from torchmigrate.semantics.resolve import leaf
+
+from .._authoring.authoring import is_traced, traces
+from .types import Typed
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+_ARGUES = re.compile(
+    r"torch[._ ]?compile|dynamo|inductor|recompil"
+    r"|(script|jit)\b.*\b(because|instead|shapes?|dynamic|must|only|faster|slower)",
+    re.IGNORECASE,
+)
+_COMPILES = re.compile(r"compile|dynamo|inductor", re.IGNORECASE)
+_SIZED_BY_VALUES = frozenset(
+    [
+        "nonzero",
+        "bincount",
+        "argwhere",
+        "masked_select",
+        "unique",
+        "unique_consecutive",
+        "repeat_interleave",
+    ]
+)
+_SMALL = 12
+_HEAVY = frozenset(
+    [
+        "matmul",
+        "mm",
+        "bmm",
+        "baddbmm",
+        "addmm",
+        "einsum",
+        "linear",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "embedding",
+        "scaled_dot_product_attention",
+        "sort",
+        "topk",
+        "cumsum",
+        "inverse",
+        "svd",
+        "cdist",
+        "fft",
+    ]
+)
+
+
+def eager(function: ast.AST | None, use: Use, ctx: Context) -> str | None:
+    """Why a function is to be left as it is, as the title of the fix; None where it is to be compiled.
+
+    ``function``: its definition, where that is in sight. Raises NoFix where its author has to decide.
+    """
+    if ctx.options.script_replacement == "eager":
+        return "Use the function as it is"
+    if traces(ctx) or is_traced(ctx):
+        return "Use the function as it is: a trace refuses compiled functions"
+    if switch := _switch(use, ctx):
+        raise NoFix(f"the project chooses in line {switch} whether `torch.compile` is used")
+    argued = _argued(function, use, ctx)
+    if argued is not None:
+        if not isinstance(function, _Function) or not _is_small(function):
+            raise NoFix(
+                f"line {argued} argues about how it is compiled: choose `torch.compile` or plain Python"
+            )
+        return f"Use the function as it is: it is small, and line {argued} argues about how it is compiled"
+    varies = _varies(function, ctx) if isinstance(function, _Function) else None
+    if varies is not None:
+        return f"Use the function as it is: {varies}, and `torch.compile` would compile it anew each time"
+    return None
+
+
+def _switch(use: Use, ctx: Context) -> int | None:
+    """The line where code around the use chooses `torch.compile` instead of it."""
+    statements = [use.place.statement, *use.place.ancestors()]
+    region: ast.stmt | None = None
+    for statement in statements:
+        if isinstance(statement, ast.ClassDef) or statement is use.decorated:
+            break
+        if isinstance(statement, (ast.If, ast.Match, ast.Try)):
+            region = statement
+        if isinstance(statement, _Function):
+            region = (
+                statement if any(isinstance(s, (ast.If, ast.Match)) for s in ast.walk(statement)) else region
+            )
+            break
+    chosen = next((p for p in use.parents if isinstance(p, ast.IfExp)), None)
+    for root in filter(None, (region, chosen)):
+        for node in ast.walk(root):
+            if isinstance(node, (ast.Attribute, ast.Name)) and ctx.is_named(node, use, "torch.compile"):
+                return node.lineno
+            if isinstance(node, (ast.If, ast.IfExp)) and _COMPILES.search(ast.unparse(node.test)):
+                return node.lineno
+    return None
+
+
+def _argued(function: ast.AST | None, use: Use, ctx: Context) -> int | None:
+    """The line of a comment or docstring, at the use or in the function, that argues about compiling."""
+    places = [use.decorated or use.place.statement, function]
+    for node in dict.fromkeys(node for node in places if isinstance(node, ast.stmt)):
+        for line, text in _said(node, ctx):
+            if _ARGUES.search(text):
+                return line
+    return None
+
+
+def _said(node: ast.stmt, ctx: Context) -> Iterator[tuple[int, str]]:
+    """The comments in and right above a statement, and the docstring of a definition; each with its line."""
+    lines = ctx.uses.once("lines", lambda: ctx.source.text.decode(errors="replace").split("\n"))
+    decorators = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
+    above = first - 1
+    while above >= 1 and lines[above - 1].lstrip().startswith("#"):
+        yield above, lines[above - 1]
+        above -= 1
+    if isinstance(node, (*_Function, ast.ClassDef)) and (docstring := ast.get_docstring(node)):
+        yield node.body[0].lineno, docstring.replace("\n", " ")
+    for number in range(first, (node.end_lineno or node.lineno) + 1):
+        _, mark, comment = lines[number - 1].partition("#")
+        if mark:
+            yield number, comment
+
+
+def _is_small(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function is a few operations on elements: plain Python runs it nearly as fast."""
+    if sum(isinstance(node, ast.stmt) for node in ast.walk(function)) > _SMALL:
+        return False
+    for node in ast.walk(function):
+        if isinstance(node, (ast.For, ast.While, ast.comprehension)):
+            return False
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            return False
+        if isinstance(node, ast.Call) and leaf(node.func) in _HEAVY:
+            return False
+    return True
+
+
+def _varies(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> str | None:
+    """What shows that sizes change inside a function from call to call."""
+    types = Typed(function, ctx.text(function))
+    masks = {
+        target.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Compare)
+        for target in node.targets
+        if isinstance(target, ast.Name) and "Tensor" in types(node.value.left)
+    }
+    for node in ast.walk(function):
+        match node:
+            case ast.While(test=test) if not isinstance(test, ast.Constant):
+                return f"line {node.lineno} loops as long as values say"
+            case ast.For(iter=rounds) | ast.comprehension(iter=rounds) if not _is_counted(rounds):
+                return f"the loop in line {rounds.lineno} has no fixed number of rounds"
+            case ast.Call(func=ast.Attribute(attr=name), args=given) if name in _SIZED_BY_VALUES or (
+                name == "where" and len(given) == 1
+            ):
+                return f"`{name}` in line {node.lineno} gives a size that depends on values"
+            case ast.Subscript(ctx=ast.Load(), slice=index) if _is_mask(index, masks, types):
+                return f"line {node.lineno} takes what a mask selects"
+    return None
+
+
+def _is_mask(index: ast.expr, masks: set[str], types: Typed) -> bool:
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return any(
+        (isinstance(part, ast.Compare) and "Tensor" in types(part.left))
+        or (
+            isinstance(part, ast.Name)
+            and (part.id in masks or ("mask" in part.id and "Tensor" in types(part)))
+        )
+        or (isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Invert))
+        for part in parts
+    )
+
+
+def _is_counted(iterable: ast.expr) -> bool:
+    """Whether the number of rounds is written in the code."""
+    if isinstance(iterable, ast.Call) and leaf(iterable.func) in ("range", "enumerate", "zip"):
+        return all(isinstance(a, (ast.Constant, ast.UnaryOp)) or _is_counted(a) for a in iterable.args)
+    return isinstance(iterable, (ast.Tuple, ast.List))

@@ -1,0 +1,247 @@
+"""What becomes of a scripted function: everything that could tell it from a compiled or a plain one.
+
+In its own file the variable is followed; other files that import the module are searched for its name.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Kind, NoFix
+from torchmigrate.semantics.dataflow import is_returned
+from torchmigrate.semantics.resolve import leaf
+
+from .._authoring.authoring import SAVES
+from .._export.values import binding_of
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Scope
+
+ASKS = (*SAVES, "torch.jit.ScriptFunction")
+"""What a rule must put into its ``asks`` to call `check`."""
+
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SCRIPT_FUNCTION_ONLY = (
+    *(
+        "graph",
+        "inlined_graph",
+        "graph_for",
+        "code",
+        "code_with_constants",
+        "schema",
+        "name",
+        "qualified_name",
+    ),
+    *("save", "save_to_buffer", "_save_for_lite_interpreter", "get_debug_state"),
+)
+_TELLS = re.compile(
+    r"assert|register|isinstance|is_?script|dump|pickle|save|export|lower|convert", re.IGNORECASE
+)
+_TAKES_FUNCTIONS = frozenset(
+    [
+        "map",
+        "filter",
+        "partial",
+        "reduce",
+        "print",
+        "callable",
+        "timeit",
+        "Timer",
+        "wraps",
+        "vmap",
+        "grad",
+        "jacrev",
+        "jacfwd",
+        "checkpoint",
+        "gradcheck",
+        "gradgradcheck",
+        "apply",
+        "apply_",
+        "compile",
+        "staticmethod",
+    ]
+)
+"""What only calls the function that it is given."""
+_DEPTH = 3
+
+
+def check(use: Use, ctx: Context) -> None:
+    """Raises NoFix where something may see that a function is a ScriptFunction, or where it goes out of sight."""
+    definition, scope = use.decorated, use.place.scope
+    if definition is not None:
+        _above(use, definition, ctx)
+        owner = scope.find(definition.name)
+        if owner is not None and not owner.is_class:
+            _variable(definition.name, definition, owner, ctx)
+            _elsewhere(definition.name, owner, ctx)
+    elif use.call is not None:
+        _value(use.call, scope, ctx, _DEPTH)
+
+
+def _above(use: Use, definition: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, ctx: Context) -> None:
+    """The decorators above it are given the ScriptFunction."""
+    mine = use.call or use.node
+    for decorator in definition.decorator_list:
+        if decorator is mine:
+            return
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if leaf(called) not in ("staticmethod", "no_grad", "inference_mode", "enable_grad", "wraps"):
+            raise NoFix(f"`@{ctx.text(called)}` is given it, and may do anything with it")
+
+
+def _variable(name: str, binding: ast.AST, scope: Scope, ctx: Context, depth: int = _DEPTH) -> None:
+    reaching = ctx.uses.flow.reaching(name, scope)
+    places = [read for read, state in reaching.reads.items() if binding in state]
+    for place in (*places, *reaching.captured):
+        _place(place, _scope_of(place, ctx), ctx, depth)
+
+
+def _scope_of(place: ast.AST, ctx: Context) -> Scope:
+    """The scope that an expression stands in."""
+    scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
+    while place not in scopes:
+        place = ctx.uses.flow.parents[place]
+    return scopes[place]
+
+
+def _value(value: ast.expr, scope: Scope, ctx: Context, depth: int) -> None:
+    """What is done with the value of an expression."""
+    parent = ctx.uses.flow.parents[value]
+    if isinstance(parent, ast.Assign) and parent.value is value:
+        for target in parent.targets:
+            if isinstance(target, ast.Name) and depth:
+                owner = scope.outer.get(target.id) or scope
+                _variable(target.id, target, owner, ctx, depth - 1)
+                _elsewhere(target.id, owner, ctx)
+            elif not isinstance(target, ast.Name):
+                _kept(value, ctx)
+    else:
+        _place(value, scope, ctx, depth)
+
+
+def _place(place: ast.expr, scope: Scope, ctx: Context, depth: int) -> None:
+    parents = ctx.uses.flow.parents
+    parent = parents[place]
+    if isinstance(parent, ast.Attribute):
+        if parent.attr in _SCRIPT_FUNCTION_ONLY:
+            raise NoFix(f"line {place.lineno} reads `{ctx.text(parent)}`, which only a scripted function has")
+    elif isinstance(parent, ast.Call) and parent.func is not place:
+        _given(place, parent, scope, ctx, depth)
+    elif isinstance(parent, ast.keyword):
+        call = parents[parent]
+        if isinstance(call, ast.Call):
+            _given(place, call, scope, ctx, depth)
+    elif isinstance(parent, ast.Compare):
+        if not all(isinstance(o, ast.Constant) and o.value is None for o in parent.comparators):
+            raise NoFix(f"line {place.lineno} compares it with something")
+    elif is_returned(place, parents):
+        _kept(place, ctx)
+    elif isinstance(parent, ast.Assign) and parent.value is place:
+        _value(place, scope, ctx, depth)
+    elif isinstance(parent, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.AnnAssign, ast.IfExp, ast.Starred)):
+        _kept(place, ctx)
+
+
+def _given(place: ast.expr, call: ast.Call, scope: Scope, ctx: Context, depth: int) -> None:
+    """Raises NoFix unless what is called with the function only calls it."""
+    name, text = leaf(call.func) or "", ctx.text(call.func)
+    resolved = ctx.uses.names.resolve(call.func, scope)
+    qualified = resolved.names[0] if resolved is not None else text
+    line = f"line {place.lineno} hands it to `{text}`"
+    if qualified.startswith(("torch.jit.", "torch._C", "torch.onnx.", "torch.ops.", "torch.utils.cpp")):
+        raise NoFix(f"{line}, which takes a scripted function")
+    if name in _TAKES_FUNCTIONS or qualified.startswith(("torch.func.", "torch.autograd.", "torch.utils.")):
+        return
+    if _TELLS.search(name):
+        raise NoFix(f"{line}, which sees what it is")
+    helper = _helper(call, scope, ctx)
+    if helper is None or not depth:
+        raise NoFix(f"{line}, which may do anything with it")
+    parameter = _parameter(helper, place, call)
+    scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
+    inner = scopes.get(helper)
+    if parameter is None or inner is None:
+        raise NoFix(f"{line}, which may do anything with it")
+    for read in ctx.uses.flow.reaching(parameter, inner).reads:
+        _place(read, inner, ctx, depth - 1)
+
+
+def _helper(call: ast.Call, scope: Scope, ctx: Context) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The function of this file that is called, also as a method by a name that only one has."""
+    if isinstance(call.func, ast.Name):
+        found = binding_of(call.func, scope, ctx)
+        return found if isinstance(found, _Function) else None
+    name = leaf(call.func)
+    named = [s.node for s in ctx.uses.scopes.all if isinstance(s.node, _Function) and s.node.name == name]
+    on_self = isinstance(call.func, ast.Attribute) and leaf(call.func.value) in ("self", "cls")
+    return named[0] if len(named) == 1 and on_self else None
+
+
+def _parameter(helper: ast.FunctionDef | ast.AsyncFunctionDef, place: ast.expr, call: ast.Call) -> str | None:
+    """The parameter that gets the value in ``place``, an argument of ``call``."""
+    keyword = next((k.arg for k in call.keywords if k.value is place), None)
+    if keyword is not None:
+        return keyword
+    if any(isinstance(argument, ast.Starred) for argument in call.args) or place not in call.args:
+        return None
+    positional = [*helper.args.posonlyargs, *helper.args.args]
+    is_method = isinstance(call.func, ast.Attribute) and leaf(call.func.value) in ("self", "cls")
+    index = call.args.index(place) + is_method
+    return positional[index].arg if index < len(positional) else None
+
+
+def _kept(place: ast.expr, ctx: Context) -> None:
+    """A function kept in an attribute or container is only called, as long as nothing here asks for what it is."""
+    for node in ctx.uses.flow.parents:
+        if isinstance(node, ast.Attribute) and node.attr in (
+            "graph",
+            "inlined_graph",
+            "graph_for",
+            "save_to_buffer",
+        ):
+            raise NoFix(
+                f"line {place.lineno} keeps it where line {node.lineno} may find it and read its `.{node.attr}`"
+            )
+    saving = ctx.project.uses(*ASKS, kinds=frozenset(Kind) - {Kind.IMPORT, Kind.ANNOTATION})
+    if saving:
+        here = min(saving, key=lambda mention: mention.path != ctx.source.path)
+        raise NoFix(
+            f"line {place.lineno} keeps it where `{here.symbol}` at {here.path}:{here.line} may find it"
+        )
+
+
+def _elsewhere(name: str, scope: Scope, ctx: Context) -> None:
+    """Raises NoFix where another file that imports this module does more with ``name`` than call it."""
+    path = os.path.abspath(ctx.source.path)
+    if scope.parent is not None:
+        return
+    importers = [importer for importer, _ in ctx.project.spelling(_imported(path), beside=path)]
+    for other, line in ctx.project.spelling(_observed(name), beside=path, among=importers):
+        raise NoFix(f"{_shown(other, ctx)}:{line} does more with `{name}` than call it")
+
+
+def _imported(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How another file imports the module at a path, or something from it."""
+    stem = os.path.splitext(os.path.basename(path))[0]
+    module = re.escape(os.path.basename(os.path.dirname(path)) if stem == "__init__" else stem)
+    names = rf"from\s+[\w.]*\b{module}\s+import\b|import\s+[\w.]*\b{module}\b|from\s+[\w.]+\s+import\b.*\b{module}\b"
+    return (module,), (rf"(?m)^[ \t]*(?:{names})",)
+
+
+def _observed(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How another file reads what only a ScriptFunction has, or hands the function to something."""
+    read = rf"\b{name}\.(?:{'|'.join(_SCRIPT_FUNCTION_ONLY)})\b(?!\s*=[^=])"
+    given = (
+        rf"\b(?!(?:{'|'.join(sorted(_TAKES_FUNCTIONS))})\()\w+\(\s*(?:(?!self\b|cls\b)\w+\.)?{name}\s*[,)]"
+    )
+    return (name,), (f"{read}|{given}",)
+
+
+def _shown(path: str, ctx: Context) -> str:
+    """A path of the project, from the folder of this file."""
+    folder = os.path.dirname(os.path.abspath(ctx.source.path))
+    return os.path.relpath(path, folder).replace(os.sep, "/")

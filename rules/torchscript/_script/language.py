@@ -1,0 +1,171 @@
+"""What TorchScript accepts or does otherwise than Python, in the body of a scripted function.
+
+Torch 2.13 was asked about each kind; `tests/executed/test_torchscript_language.py` asks again. Left out is what differs only where
+Python raises for a value (``1.0 / 0.0``, ``math.log(0.0)``), and the class and text of what is raised.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchmigrate.semantics.resolve import leaf
+
+from .types import LISTS, NOTHING, NUMBERS, NUMERIC, TUPLES, Typed, Types
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_GROWS = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})
+_CHANGES = _GROWS | {"update", "setdefault", "popitem"}
+_LIST_ONLY = _GROWS | {"copy"}
+_MAKES_TENSORS = frozenset({"tensor", "full", "arange", "as_tensor"})
+_TEXT = frozenset({"float", "sizes", "tensors", "view", "dtype", "layout", "Tensor"})
+_WRITTEN = "makes a text of what TorchScript writes in another way"
+
+
+class Difference(NamedTuple):
+    """A place in a scripted function that plain Python would refuse, or would give another result for."""
+
+    node: ast.AST
+    reason: str
+    """To be read after "line 7 "."""
+
+
+def differences(function: _Function, text: str) -> Iterator[Difference]:
+    """Where a function, whose source is ``text``, would not do as Python what it does as TorchScript."""
+    types = Typed(function, text)
+    parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    for parameter in function.args.args:
+        if types.parameters.get(parameter.arg) == frozenset({"BroadcastingList"}):
+            yield Difference(parameter, "takes one number for a list, which only TorchScript repeats")
+    for node in ast.walk(function):
+        if reason := _reason(node, types, parents):
+            yield Difference(node, reason)
+
+
+def _reason(node: ast.AST, types: Typed, parents: dict[ast.AST, ast.AST]) -> str | None:
+    match node:
+        case ast.BinOp(op=ast.Add()):
+            return _sum(types(node.left), types(node.right))
+        case ast.AugAssign(op=ast.Add()):
+            target = types(node.target)
+            if target & {"List", "Dict"}:
+                return "changes an argument, of which TorchScript changes a copy"
+            return _sum(target, types(node.value))
+        case ast.BinOp(op=ast.Pow()) if types(node) == {"int"} and not _is_number(node, parents):
+            return "takes a power of integers, which is a float to TorchScript and an int to Python"
+        case ast.BinOp(op=ast.Mod()) if types(node.left) == {"str"} and types(node.right) & _TEXT:
+            return None if _is_said(node, parents) else _WRITTEN
+        case ast.Compare(ops=[ast.Eq() | ast.NotEq()], comparators=[other]):
+            return _comparison(types(node.left), types(other))
+        case ast.Assign() | ast.Delete():
+            changed = [t.value for t in node.targets if isinstance(t, ast.Subscript)]
+            return next(filter(None, (_changed(types(owner)) for owner in changed)), None)
+        case ast.Subscript() if types(node.value) == {"view"}:
+            return "takes an item of a dictionary's keys or values, which is a list to TorchScript only"
+        case ast.Return(value=value) if value is not None:
+            return _returned(value, types)
+        case ast.Call():
+            return _call(node, types, parents)
+        case ast.FormattedValue(value=value) if types(value) & _TEXT and not _is_said(node, parents):
+            return _WRITTEN
+    return None
+
+
+def _sum(left: Types, right: Types) -> str | None:
+    if (left & TUPLES and right & LISTS) or (left & LISTS and right & TUPLES):
+        return "adds a list to what is a list to TorchScript and a tuple to Python"
+    if "list" in left | right and "List" in left | right:
+        return "adds a list to an argument, of which TorchScript makes a list and Python may be given a tuple"
+    return None
+
+
+def _comparison(left: Types, right: Types) -> str | None:
+    for one, other in ((left, right), (right, left)):
+        if one & (TUPLES | {"List"}) and other & (LISTS | {"tuple"}):
+            return "compares a list with what is a list to TorchScript and may be a tuple, never equal, to Python"
+        if one & {"dtype", "layout"} and "int" in other:
+            return "compares a dtype or layout with a number, which it is to TorchScript only"
+        if "device" in one and "str" in other:
+            return "compares a device with a text, which it never equals in Python"
+    return None
+
+
+def _changed(owner: Types) -> str | None:
+    if owner & TUPLES:
+        return "changes what is a list to TorchScript and no list to Python"
+    if owner & {"List", "Dict"}:
+        return "changes an argument, of which TorchScript changes a copy"
+    return None
+
+
+def _returned(value: ast.expr, types: Typed) -> str | None:
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    if any(types(part) & TUPLES for part in parts):
+        return "returns what is a list to TorchScript and a tuple to Python"
+    if types.returned & NUMBERS and types(value) == {"Tensor"}:
+        return "returns a tensor, of which TorchScript makes the number that the annotation says"
+    return None
+
+
+def _call(node: ast.Call, types: Typed, parents: dict[ast.AST, ast.AST]) -> str | None:
+    name, first = leaf(node.func), node.args[0] if node.args else None
+    if isinstance(node.func, ast.Name):
+        if name == "round" and "Tensor" not in types(first) and not _is_number(node, parents):
+            return "rounds to what is a float to TorchScript and an int to Python"
+        if name == "str" and types(first) & _TEXT and not _is_said(node, parents):
+            return _WRITTEN
+        return None
+    if not isinstance(node.func, ast.Attribute):
+        return None
+    owner = node.func.value
+    module = owner.id if isinstance(owner, ast.Name) else ""
+    if module == "torch":
+        return _of_torch(node, name or "", first, types)
+    if module == "math" and "Tensor" in types(first) and not _is_number(node, parents):
+        return "takes a function of `math` of a tensor, which stays a tensor to TorchScript"
+    if name in _LIST_ONLY and types(owner) & TUPLES:
+        return "changes what is a list to TorchScript and no list to Python"
+    if name in _CHANGES:
+        return _changed(types(owner) & {"List", "Dict"})
+    if name == "format" and isinstance(owner, ast.Constant) and not _is_said(node, parents):
+        given = frozenset().union(*map(types, node.args)) if node.args else NOTHING
+        numbered = isinstance(owner.value, str) and any(f"{{{n}" in owner.value for n in range(10))
+        if given & _TEXT or numbered:
+            return _WRITTEN
+    return None
+
+
+def _of_torch(node: ast.Call, name: str, first: ast.expr | None, types: Typed) -> str | None:
+    numbers = types.arguments(node)
+    if name in NUMERIC and numbers and numbers <= NUMBERS:
+        return f"calls `torch.{name}` with numbers, which Python's refuses"
+    if name == "flip" and len(node.args) == 2 and types(node.args[1]) == {"int"}:
+        return "calls `torch.flip` with one number, of which only TorchScript makes a list"
+    given = node.args[1] if name == "full" and len(node.args) > 1 else first
+    is_float = isinstance(given, ast.Name) and types.parameters.get(given.id) == frozenset({"float"})
+    if name in _MAKES_TENSORS and is_float and not any(k.arg == "dtype" for k in node.keywords):
+        return "makes a tensor of an argument that TorchScript converts to float, and Python does not"
+    return None
+
+
+def _is_number(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether the type of a number goes no further: it is converted, divided or a part of a comparison."""
+    parent = parents.get(node)
+    if isinstance(parent, ast.Call):
+        return isinstance(parent.func, ast.Name) and parent.func.id in ("int", "float")
+    return isinstance(parent, ast.Compare) or (
+        isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div)
+    )
+
+
+def _is_said(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a text is only shown to somebody: in a message, a warning or an exception."""
+    parent = parents.get(node)
+    while parent is not None and not isinstance(parent, _Function):
+        if isinstance(parent, (ast.Raise, ast.Assert)):
+            return True
+        if isinstance(parent, ast.Call) and leaf(parent.func) in ("print", "warn"):
+            return True
+        parent = parents.get(parent)
+    return False

@@ -1,0 +1,282 @@
+"""What the expressions of a scripted function are, as far as annotations and the code itself show."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torchmigrate.semantics.resolve import leaf, string
+
+Types = frozenset[str]
+"""What an expression may be, in the words below; empty where the code does not show it.
+
+`sizes` and `tensors` are lists to TorchScript and tuples to Python, a `view` is a list to it and not to Python;
+`List` and `Dict` are parameters, which it copies, and which may be tuples to Python. The others are what they are called.
+"""
+
+NOTHING: Types = frozenset()
+TUPLES = frozenset({"sizes", "tensors", "view"})
+LISTS = frozenset({"list", "List"})
+NUMBERS = frozenset({"int", "float", "bool"})
+
+NUMERIC = frozenset(
+    [
+        "acos",
+        "acosh",
+        "add",
+        "angle",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "ceil",
+        "copysign",
+        "cos",
+        "cosh",
+        "div",
+        "eq",
+        "erf",
+        "erfc",
+        "exp",
+        "expm1",
+        "floor",
+        "fmod",
+        "gcd",
+        "ge",
+        "gt",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "ldexp",
+        "le",
+        "lgamma",
+        "log",
+        "log10",
+        "log1p",
+        "lt",
+        "mul",
+        "ne",
+        "neg",
+        "polar",
+        "pow",
+        "remainder",
+        "round",
+        "sin",
+        "sinh",
+        "sqrt",
+        "sub",
+        "tan",
+        "tanh",
+        "frexp",
+    ]
+)
+"""Functions of `torch` that TorchScript also takes with numbers only, by `torch._C._jit_get_all_schemas()`."""
+
+_TENSORS = frozenset(
+    [
+        "split",
+        "chunk",
+        "unbind",
+        "tensor_split",
+        "unsafe_chunk",
+        "unsafe_split",
+        "split_with_sizes",
+        "hsplit",
+        "vsplit",
+        "dsplit",
+        "meshgrid",
+        "broadcast_tensors",
+    ]
+)
+"""What gives several tensors: a list to TorchScript, a tuple to Python."""
+_VIEWS = frozenset({"keys", "values", "items"})
+_NUMBERS = {"item": NOTHING, "dim": "int", "numel": "int", "nelement": "int", "ndimension": "int"}
+_TENSOR_ATTRIBUTES = {
+    "shape": "sizes",
+    "dtype": "dtype",
+    "layout": "layout",
+    "device": "device",
+    "ndim": "int",
+}
+_GIVES_TENSOR = frozenset({"T", "mT", "H", "mH", "data", "grad", "real", "imag"})
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Typed:
+    """The types in one function."""
+
+    def __init__(self, function: _Function, text: str) -> None:
+        """``text``: the source of the function, whose comments may say types."""
+        self.parameters, self.returned = signature(function, text)
+        self._variables = dict(self.parameters)
+        for _ in range(2):  # what a loop assigns, its next round reads
+            for node in ast.walk(function):
+                self._assign(node)
+
+    def __call__(self, node: ast.AST | None) -> Types:
+        """What an expression may be."""
+        if isinstance(node, ast.Name):
+            return self._variables.get(node.id, NOTHING)
+        if isinstance(node, ast.Constant):
+            return frozenset({type(node.value).__name__}) if node.value is not None else NOTHING
+        if isinstance(node, (ast.List, ast.ListComp)):
+            return frozenset({"list"})
+        if isinstance(node, ast.Tuple):
+            return frozenset({"tuple"})
+        if isinstance(node, (ast.Dict, ast.DictComp)):
+            return frozenset({"dict"})
+        if isinstance(node, ast.IfExp):
+            return self(node.body) | self(node.orelse)
+        if isinstance(node, ast.UnaryOp):
+            return self(node.operand)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node)
+        if isinstance(node, ast.Subscript):
+            return self._subscript(node)
+        if isinstance(node, ast.BinOp):
+            return self._operation(node)
+        if isinstance(node, ast.Call):
+            return self._call(node)
+        return NOTHING
+
+    def _assign(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._bind(target, self(node.value))
+        elif isinstance(node, ast.AnnAssign):
+            self._bind(node.target, of_annotation(node.annotation, is_parameter=False))
+        elif isinstance(node, (ast.For, ast.comprehension)):
+            counts = isinstance(node.iter, ast.Call) and leaf(node.iter.func) == "range"
+            self._bind(node.target, frozenset({"int"}) if counts else self._item(self(node.iter)))
+
+    def _bind(self, target: ast.expr, types: Types) -> None:
+        if isinstance(target, ast.Name):
+            self._variables[target.id] = self._variables.get(target.id, NOTHING) | types
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for element in target.elts:
+                self._bind(element, self._item(types))
+
+    def _item(self, types: Types) -> Types:
+        item = {"sizes": "int", "tensors": "Tensor", "Tensor": "Tensor"}
+        return frozenset(item[one] for one in types if one in item)
+
+    def _attribute(self, node: ast.Attribute) -> Types:
+        if node.attr in _TENSOR_ATTRIBUTES:
+            return frozenset({_TENSOR_ATTRIBUTES[node.attr]})
+        if node.attr in _GIVES_TENSOR and "Tensor" in self(node.value):
+            return frozenset({"Tensor"})
+        return NOTHING
+
+    def _subscript(self, node: ast.Subscript) -> Types:
+        whole = self(node.value)
+        return whole if isinstance(node.slice, ast.Slice) else self._item(whole)
+
+    def _operation(self, node: ast.BinOp) -> Types:
+        left, right = self(node.left), self(node.right)
+        if isinstance(node.op, ast.Add) and (left | right) & (TUPLES | LISTS | {"tuple"}):
+            return left | right
+        if "Tensor" in left | right:
+            return frozenset({"Tensor"})
+        if left and right and left | right <= NUMBERS:
+            if isinstance(node.op, ast.Div) or "float" in left | right:
+                return frozenset({"float"})
+            return frozenset({"int"})
+        return left & {"list", "str"}
+
+    def _call(self, node: ast.Call) -> Types:
+        name = leaf(node.func)
+        if isinstance(node.func, ast.Name):
+            plain = {
+                "int": "int",
+                "len": "int",
+                "float": "float",
+                "bool": "bool",
+                "str": "str",
+                "list": "list",
+            }
+            return frozenset({plain[name]}) if name in plain else NOTHING
+        if not isinstance(node.func, ast.Attribute) or name is None:
+            return NOTHING
+        owner = self(node.func.value)
+        if name == "size":
+            return frozenset({"int" if node.args or node.keywords else "sizes"})
+        if name == "stride" and not node.args:
+            return frozenset({"sizes"})
+        if name == "where" and len(node.args) == 1:
+            return frozenset({"tensors"})
+        if name in _TENSORS and not (owner & {"str", "sizes"}):
+            return (
+                frozenset({"str"})
+                if node.args and string(node.args[0]) is not None
+                else frozenset({"tensors"})
+            )
+        if name in _VIEWS and not node.args and (not owner or owner & {"Dict", "dict"}):
+            return frozenset({"view"})
+        if name in _NUMBERS:
+            return frozenset(_NUMBERS[name] and {_NUMBERS[name]})  # type: ignore[arg-type]
+        is_torch = isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F")
+        if is_torch:
+            numbers = self.arguments(node) if name in NUMERIC else NOTHING
+            return NOTHING if numbers and numbers <= NUMBERS else frozenset({"Tensor"})
+        return frozenset({"Tensor"}) if "Tensor" in owner else NOTHING
+
+    def arguments(self, call: ast.Call) -> Types:
+        """What the positional arguments are, all together; empty where one is not known."""
+        found = [self(argument) for argument in call.args]
+        return frozenset().union(*found) if found and all(found) else NOTHING
+
+
+_SIGNATURE = re.compile(r"#\s*type:\s*\((.*)\)\s*->\s*([^\n#]+)")
+
+
+def signature(function: _Function, text: str) -> tuple[dict[str, Types], Types]:
+    """What the parameters are and what is returned, by annotations or by TorchScript's comments in the ``text``."""
+    arguments = function.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    lines = text.split("\n")
+    comment = _SIGNATURE.search("\n".join(lines[: function.body[0].lineno - function.lineno + 1]))
+    commented = _parsed(f"({comment[1]},)") if comment is not None else None
+    said = commented.elts if isinstance(commented, ast.Tuple) else []
+    parameters = {}
+    for number, parameter in enumerate(every):
+        annotation = parameter.annotation
+        if annotation is None and comment is not None:
+            parameters[parameter.arg] = of_annotation(said[number]) if len(said) == len(every) else NOTHING
+            continue
+        line = lines[parameter.lineno - function.lineno] if parameter.lineno >= function.lineno else ""
+        beside = re.search(r"#\s*type:\s*([^#]+)", line)
+        if annotation is None and beside is not None:
+            annotation = _parsed(beside[1].strip())
+            parameters[parameter.arg] = of_annotation(annotation, is_parameter=annotation is not None)
+        else:
+            parameters[parameter.arg] = of_annotation(annotation)
+    returned = function.returns or (_parsed(comment[2].strip()) if comment is not None else None)
+    return parameters, of_annotation(returned, is_parameter=False)
+
+
+def _parsed(text: str) -> ast.expr | None:
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+
+
+def of_annotation(annotation: ast.expr | None, *, is_parameter: bool = True) -> Types:
+    """What an annotation says; a parameter without one is a tensor to TorchScript."""
+    if annotation is None:
+        return frozenset({"Tensor"}) if is_parameter else NOTHING
+    text = string(annotation) or ast.unparse(annotation)
+    text = re.sub(r"\b(typing|torch|t)\.", "", text)
+    while match := re.fullmatch(r"(?:Optional|Final)\[(.*)\]", text):
+        text = match[1]
+    text = re.sub(r"\s*\|\s*None\b|\bNone\s*\|\s*", "", text)
+    head = text.partition("[")[0]
+    if head.startswith("BroadcastingList"):
+        return frozenset({"BroadcastingList"})
+    kinds = {"List": "List", "list": "List", "Dict": "Dict", "dict": "Dict", "Tensor": "Tensor"}
+    if not is_parameter:
+        kinds |= {"List": "list", "list": "list", "Dict": "dict", "dict": "dict"}
+    if head in kinds:
+        return frozenset({kinds[head]})
+    return frozenset({head}) if head in (*NUMBERS, "str", "tuple", "Tuple") else NOTHING
