@@ -25,11 +25,11 @@ HARMLESS = re.compile(
 DOCUMENTED = re.compile(
     r"^\.\. deprecated::[^\n]*(?:\n\s*\S[^\n]*){0,2}"
     r"|(?:(?:this|the) (?:function|method|class|module|API|feature|property|attribute|context manager)"
-    r"|``?(?:torch\.)?[\w.]+(?:\(\))?``?|:\w+:`[^`]*`|torch\.[\w.]+(?:\(\))?)"
+    r"|(?P<subject>[`:\w.~()]+))"
     r" (?:is|has been)(?: now)? deprecated(?:[^.]|\.(?=\S))*",
     re.I | re.M,
 )
-"""The sentence of a docstring that says so."""
+"""The sentence of a docstring that says so; the subject, if it is named, must be what the docstring is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,15 @@ def of_decorators(node: Function | ast.ClassDef, texts: Texts, when: str) -> Ite
             yield Mark(when, "", "", helper=name, arguments=_arguments(call, texts))
 
 
-def of_docstring(docstring: str) -> Mark | None:
-    """The sentence of a docstring that deprecates what it describes."""
-    found = DOCUMENTED.search(docstring) if "deprecated" in docstring else None  # the pattern is slow
-    return Mark("documentation", "", " ".join(found[0].split())) if found else None
+def of_docstring(docstring: str, name: str) -> Mark | None:
+    """The sentence of a docstring that deprecates ``name``, which it describes."""
+    if "deprecated" not in docstring:
+        return None
+    for found in DOCUMENTED.finditer(docstring):
+        subject = found["subject"]
+        if subject is None or re.split(r"[.:~`]", subject.strip("`()"))[-1] == name:
+            return Mark("documentation", "", " ".join(found[0].split()))
+    return None
 
 
 def warnings_in(node: ast.AST, texts: Texts) -> list[Mark]:

@@ -165,21 +165,21 @@ class _Reader:
         if target.id == "__all__" and not in_class and value is not None:
             self._module.exported = set()
             self._export(value)
-        return [(target.id, self._value(value))]
+        return [(target.id, self._value(value, target.id))]
 
-    def _value(self, value: ast.expr | None) -> Definition:
+    def _value(self, value: ast.expr | None, name: str) -> Definition:
         if (
             isinstance(value, ast.Call)
             and dotted(value.func).rpartition(".")[2] in ADDS_DOCSTRING
             and value.args
         ):
-            made = self._value(value.args[0])
+            made = self._value(value.args[0], name)
             made.documented = True
-            if len(value.args) > 1 and (mark := markers.of_docstring(markers.text_of(value.args[1], {}))):
+            if len(value.args) > 1 and (mark := markers.of_docstring(_docstring(value.args[1]), name)):
                 made.marks.append(mark)
             return made
-        if name := dotted(value):
-            return Definition("alias", name)
+        if target := dotted(value):
+            return Definition("alias", target)
         return Definition("value")
 
     def _export(self, value: ast.expr) -> None:
@@ -214,12 +214,7 @@ class _Reader:
                 what.value if isinstance(what, ast.Constant) and isinstance(what.value, str) else dotted(what)
             )
             if owner:
-                text = call.args[1]
-                while isinstance(text, ast.Call) and isinstance(text.func, ast.Attribute):
-                    text = text.func.value  # r"""…""".format(…)
-                self._module.docstrings[owner] = (
-                    text.value if isinstance(text, ast.Constant) and isinstance(text.value, str) else "…"
-                )
+                self._module.docstrings[owner] = _docstring(call.args[1])
 
     def _function(self, node: Function, in_class: bool) -> Definition | None:
         decorators = [dotted(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list]
@@ -234,7 +229,7 @@ class _Reader:
         made.marks = markers.of_function(node, self.texts, called="use" if is_property else "call")
         if docstring := ast.get_docstring(node):
             made.documented = True
-            if not made.marks and (mark := markers.of_docstring(docstring)):
+            if not made.marks and (mark := markers.of_docstring(docstring, node.name)):
                 made.marks.append(mark)
         if markers.HELPER.search(node.name):
             made.warns = markers.warnings_in(node, self.texts)
@@ -267,7 +262,7 @@ class _Reader:
                 ]
         if docstring := ast.get_docstring(node):
             made.documented = True
-            if not made.marks and (mark := markers.of_docstring(docstring)):
+            if not made.marks and (mark := markers.of_docstring(docstring, node.name)):
                 made.marks.append(mark)
         for inner in ast.walk(node):
             match inner:
@@ -286,6 +281,13 @@ def _fields(node: ast.ClassDef) -> Signature:
         and "ClassVar" not in ast.unparse(s.annotation)
     ]
     return Signature(tuple(fields), False, False)
+
+
+def _docstring(node: ast.expr) -> str:
+    """A docstring that is written as ``r"...".format(…)``, with its lines as they are."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else "…"
 
 
 def _imported(target: str) -> Definition:

@@ -5,23 +5,24 @@ from __future__ import annotations
 import itertools
 import json
 import lzma
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tools.api.markers import Mark
-from tools.api.release import ACCIDENTAL, PRIVATE_LEVEL, Fact
+from tools.api.release import ACCIDENTAL, PRIVATE, Fact
 from tools.api.signatures import Signature
 
 Row = list[Any]
-"""``[kind, level, present, raises, marks, parameters]``, as `torchmigrate.tables.api` reads it."""
+"""``[kind, level, present, raises, marks, parameters]``, as `torchmigrate.tables.api` reads it; the first three alone
+where nothing happened."""
 
 History = Sequence[Fact | None]
 """What each release says of one name, oldest first; None where it has no such name."""
 
 
 def rows(releases: Sequence[Mapping[str, Fact]]) -> dict[str, Row]:
-    """The rows of all names that something happened to; ``releases`` are all, oldest first."""
+    """The rows of all names that something happened to, or that are offered; ``releases`` are all, oldest first."""
     found: dict[str, Row] = {}
     classes: dict[tuple[str, str], str] = {}
     for name in sorted({name for release in releases for name in release}):
@@ -40,33 +41,56 @@ def rows(releases: Sequence[Mapping[str, Fact]]) -> dict[str, Row]:
     return found
 
 
-def write(table: Mapping[str, Row], folder: Path) -> None:
-    """Writes the table's files into ``folder``: the names that are offered, and all others."""
-    for part, wanted in (("public", True), ("private", False)):
-        lines: list[str] = []
-        owner = None
-        for name in sorted(table, key=lambda name: name.rpartition(".")[::2]):
-            if (table[name][1] < ACCIDENTAL) != wanted:
-                continue
-            holder, _, last = name.rpartition(".")
-            if holder != owner:
-                owner = holder
-                lines.append(owner)
-            row = table[name]
-            while len(row) > 3 and not row[-1]:
-                row = row[:-1]
-            lines.append(f"\t{last}\t{json.dumps(row, separators=(',', ':'), ensure_ascii=False)}")
-        text = "".join(f"{line}\n" for line in lines).encode()
-        (folder / f"api_{part}.xz").write_bytes(
-            lzma.compress(text, preset=9 | lzma.PRESET_EXTREME, check=lzma.CHECK_CRC32)
-        )
+def write(table: Mapping[str, Row], versions: Sequence[str], folder: Path) -> None:
+    """Writes the table's files into ``folder``.
+
+    Those are what happened to the names that are offered, to all others, and the names that nothing happened to.
+    ``versions`` are the releases that the table was made from; they stand in the first line.
+    """
+    happened = {name: row for name, row in table.items() if len(row) > 3}
+    public = {name: row for name, row in happened.items() if row[1] < ACCIDENTAL}
+    private = {name: row for name, row in happened.items() if row[1] >= ACCIDENTAL}
+    unchanged = {name: row for name, row in table.items() if len(row) == 3}
+    for part, lines in (
+        ("public", _grouped(public, _events)),
+        ("private", _grouped(private, _events)),
+        ("unchanged", _grouped(unchanged, _names)),
+    ):
+        text = "".join(f"{line}\n" for line in (" ".join(versions), *lines)).encode()
+        data = lzma.compress(text, preset=9 | lzma.PRESET_EXTREME, check=lzma.CHECK_CRC32)
+        (folder / f"api_{part}.xz").write_bytes(data)
+
+
+def _grouped(table: Mapping[str, Row], render: Callable[[dict[str, Row]], Iterable[str]]) -> Iterator[str]:
+    """Each owner, and the lines for its names."""
+    for owner, names in itertools.groupby(
+        sorted(table, key=lambda name: name.rpartition(".")[::2]), key=lambda name: name.rpartition(".")[0]
+    ):
+        yield owner
+        for line in render({name.rpartition(".")[2]: table[name] for name in names}):
+            yield f"\t{line}"
+
+
+def _events(names: dict[str, Row]) -> Iterator[str]:
+    for name, row in names.items():
+        while len(row) > 3 and not row[-1]:
+            row = row[:-1]
+        yield f"{name}\t{json.dumps(row, separators=(',', ':'), ensure_ascii=False)}"
+
+
+def _names(names: dict[str, Row]) -> Iterator[str]:
+    alike: dict[str, list[str]] = {}
+    for name, (kind, level, present) in names.items():
+        alike.setdefault(f"{kind}{level}{present:x}", []).append(name)
+    for facts, some in sorted(alike.items()):
+        yield f"{facts}\t{' '.join(some)}"
 
 
 def _row(history: History, releases: Sequence[Mapping[str, Fact]], name: str) -> Row | None:
     present = _mask(fact is not None for fact in history)
     facts = [fact for fact in history if fact]
     level = min(fact.level for fact in facts)
-    if level == PRIVATE_LEVEL and all(fact.foreign for fact in facts):
+    if level == PRIVATE and all(fact.foreign for fact in facts):
         return None
     marks = _marks(history)
     if level >= ACCIDENTAL:
@@ -74,13 +98,14 @@ def _row(history: History, releases: Sequence[Mapping[str, Fact]], name: str) ->
     raises = _mask(fact is not None and fact.raises for fact in history)
     parameters = _parameters(history) if level < ACCIDENTAL else []
     kind = facts[-1].kind
-    if not (marks or raises or parameters):
-        if not _is_lost(history):
-            return None
-        owner = name.rpartition(".")[0]
-        if owner and _mask(owner in release for release in releases) == present:
-            return None  # it went with its module
-    return [kind, level, present, raises, marks, parameters]
+    if marks or raises or parameters:
+        return [kind, level, present, raises, marks, parameters]
+    if not _is_lost(history):
+        return [kind, level, present] if level < ACCIDENTAL else None
+    owner = name.rpartition(".")[0]
+    if owner and _mask(owner in release for release in releases) == present:
+        return None  # it went with its module
+    return [kind, level, present, 0, [], []]
 
 
 def _of_members(history: History) -> dict[str, Row]:
@@ -118,6 +143,8 @@ def _of_members(history: History) -> dict[str, Row]:
             marks = []
         if lost or marks or raises or parameters:
             found[name] = [real[-1].kind, level, present, raises, marks, parameters]
+        elif level < ACCIDENTAL and any(members and name in members.own for members in held):
+            found[name] = [real[-1].kind, level, present]
     return found
 
 
