@@ -47,6 +47,7 @@ class Module:
 
     name: str
     is_package: bool
+    is_stub: bool = False
     names: dict[str, Definition] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     exported: set[str] | None = None
@@ -62,10 +63,10 @@ class Module:
     documented: bool = False
 
 
-def read(name: str, text: str, *, is_package: bool) -> Module:
+def read(name: str, text: str, *, is_package: bool, is_stub: bool = False) -> Module:
     """What the source ``text`` of the module ``name`` binds. Raises SyntaxError."""
     tree = ast.parse(text)
-    module = Module(name, is_package, documented=ast.get_docstring(tree) is not None)
+    module = Module(name, is_package, is_stub, documented=ast.get_docstring(tree) is not None)
     reader = _Reader(module, markers.constants(tree.body))
     module.names = reader.block(tree.body)
     module.marks = markers.of_module(tree.body, reader.texts)
@@ -160,8 +161,8 @@ class _Reader:
     ) -> list[tuple[str, Definition | None]]:
         if isinstance(target, (ast.Tuple, ast.List)):
             return [pair for element in target.elts for pair in self._assigned(element, None, in_class)]
-        if not isinstance(target, ast.Name):
-            return []
+        if not isinstance(target, ast.Name) or (self._module.is_stub and isinstance(value, ast.Call)):
+            return []  # what a stub calls makes its own types: T = TypeVar("T")
         if target.id == "__all__" and not in_class and value is not None:
             self._module.exported = set()
             self._export(value)

@@ -17,6 +17,8 @@ DOCUMENTED, EXPORTED, ACCIDENTAL, PRIVATE = range(4)
 KINDS = {"class": "c", "function": "f", "property": "v", "value": "v", "attribute": "v"}
 DOCUMENTING = ("torch._torch_docs", "torch._tensor_docs", "torch._storage_docs")
 """The modules that give functions their docstrings which are not written in Python."""
+TENSOR = ("TensorBase", "_TensorBase")
+"""What the base of tensors is called, which is not written in Python."""
 SAY_NOTHING = {"object", "ABC", "abc.ABC", "Generic", "typing.Generic", "Protocol"}
 """Bases that give a class no members."""
 
@@ -41,7 +43,8 @@ class Members:
     """What a class has, of its own and from its bases."""
 
     facts: dict[str, Fact]
-    own: frozenset[str]
+    own: set[str]
+    """Those that it defines, or has from a base that is private: nobody looks for them there."""
     foreign_bases: frozenset[str]
     is_open: bool
     """Whether ``__getattr__`` may give it any name."""
@@ -97,7 +100,7 @@ class Release:
         members = self._members_of(home, definition) if definition.kind == "class" else None
         constructor = members.facts.get("__init__") if members else None
         raises = constructor.raises if constructor else definition.raises
-        if level >= ACCIDENTAL:  # of these the name alone counts
+        if level == PRIVATE:  # of these the name alone counts
             return Fact(kind, level, marks, raises)
         signature = self._constructor(members, definition) if members else definition.signature
         return Fact(kind, level, marks, raises, signature, members)
@@ -135,7 +138,7 @@ class Release:
                 added |= (
                     {name: docstring}
                     if "." in name
-                    else {f"torch._C.{base}.{name}": docstring for base in ("TensorBase", "_TensorBase")}
+                    else {f"torch._C.{base}.{name}": docstring for base in TENSOR}
                 )
         return added
 
@@ -145,8 +148,10 @@ class Release:
             return self._members[home]
         facts: dict[str, Fact] = {}
         foreign: set[str] = set()
-        is_open = "__getattr__" in definition.members
-        members = Members(facts, frozenset(definition.members), frozenset(), is_open)
+        # Stubs are complete where they are generated: for tensors.
+        is_stub = home.startswith("torch._C.") and home.rpartition(".")[2] not in TENSOR
+        is_open = is_stub or "__getattr__" in definition.members
+        members = Members(facts, set(definition.members), frozenset(), is_open)
         self._members[home] = members  # where a circle of bases ends
         for base in reversed(definition.bases):
             resolved = self.links.in_scope(home.rpartition(".")[0], base)
@@ -155,6 +160,8 @@ class Release:
                 continue
             inherited = self._members_of(resolved[0], resolved[1])
             facts.update(inherited.facts)
+            if _is_private(resolved[0]):
+                members.own |= inherited.own
             foreign |= inherited.foreign_bases
             members.is_open |= inherited.is_open
         for name, member in definition.members.items():

@@ -24,15 +24,20 @@ History = Sequence[Fact | None]
 def rows(releases: Sequence[Mapping[str, Fact]]) -> dict[str, Row]:
     """The rows of all names that something happened to, or that are offered; ``releases`` are all, oldest first."""
     found: dict[str, Row] = {}
+    members: dict[tuple[int, ...], dict[str, Row]] = {}
     classes: dict[tuple[str, str], str] = {}
-    for name in sorted({name for release in releases for name in release}):
+    for name in sorted({name for release in releases for name in release if "." in name}):
         history = [release.get(name) for release in releases]
         if row := _row(history, releases, name):
             found[name] = row
-        made = _of_members(history)
-        if made:
-            # A class with several names has its methods under the shortest.
-            key = name.rpartition(".")[2], json.dumps(made)
+        # A class with several names has its methods under the shortest.
+        same = tuple(id(fact.members) if fact and fact.members else 0 for fact in history)
+        if not any(same):
+            continue
+        if same not in members:
+            members[same] = _of_members(history)
+        if members[same]:
+            key = name.rpartition(".")[2], json.dumps(members[same])
             if key not in classes or len(name) < len(classes[key]):
                 classes[key] = name
     for (_, text), name in classes.items():
@@ -111,13 +116,15 @@ def _row(history: History, releases: Sequence[Mapping[str, Fact]], name: str) ->
 def _of_members(history: History) -> dict[str, Row]:
     """What happened to what a class has, while the class was there."""
     facts = [fact for fact in history if fact]
-    if not facts or min(fact.level for fact in facts) >= ACCIDENTAL:
+    if min(fact.level for fact in facts) >= ACCIDENTAL:
         return {}
     found: dict[str, Row] = {}
     held = [fact.members if fact else None for fact in history]
     for name in sorted({name for members in held if members for name in members.facts}):
         if name.startswith("__") and name.endswith("__"):
             continue
+        if not any(members and name in members.own for members in held):
+            continue  # it is its base's
         of_name = [members.facts.get(name) if members else None for members in held]
         real = [fact for fact in of_name if fact and fact.kind != "a"]
         if not real:
@@ -135,7 +142,11 @@ def _of_members(history: History) -> dict[str, Row]:
         known = [fact if fact and fact.kind != "a" else None for fact in of_name]
         marks = _marks(known)
         raises = _mask(fact is not None and fact.raises for fact in known)
-        present = _mask(fact is not None for fact in of_name)
+        # A class that is made in a way that is not seen has all its names.
+        present = _mask(
+            bool(fact) or bool(owner and not members)
+            for fact, owner, members in zip(of_name, history, held, strict=True)
+        )
         if raises == _mask(fact is not None for fact in known):
             raises = 0
         parameters = _parameters(known) if level < ACCIDENTAL else []
@@ -143,7 +154,7 @@ def _of_members(history: History) -> dict[str, Row]:
             marks = []
         if lost or marks or raises or parameters:
             found[name] = [real[-1].kind, level, present, raises, marks, parameters]
-        elif level < ACCIDENTAL and any(members and name in members.own for members in held):
+        elif level < ACCIDENTAL:
             found[name] = [real[-1].kind, level, present]
     return found
 
@@ -164,7 +175,13 @@ def _marks(history: History) -> list[Any]:
         for mark in fact.marks if fact else ():
             masks[mark] = masks.get(mark, 0) | 1 << n
     return [
-        [mask, mark.when, mark.category, mark.text, *([mark.parameter] if mark.parameter else [])]
+        [
+            mask,
+            mark.when,
+            mark.category,
+            " ".join(mark.text.split()),
+            *([mark.parameter] if mark.parameter else []),
+        ]
         for mark, mask in sorted(
             masks.items(), key=lambda pair: (pair[1] & -pair[1], pair[0].when, pair[0].text)
         )
@@ -176,6 +193,8 @@ def _parameters(history: History) -> list[Any]:
     known = [
         (n, fact.signature) for n, fact in enumerate(history) if fact and fact.signature and not fact.raises
     ]
+    if all(one == known[0][1] for _, one in known):
+        return []
     names = dict.fromkeys(p.name for _, one in known for p in one.parameters)
     found = []
     for name in names:
