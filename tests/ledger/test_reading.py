@@ -272,6 +272,16 @@ def test_levels(rows: Rows) -> None:
     }, "what a private module had from elsewhere is not kept"
 
 
+def test_modules_that_are_made_at_run_time_are_not_lost(rows: Rows) -> None:
+    """`torch.moved.device_mesh` lives on under its name, and what came with a star from elsewhere may be anywhere."""
+    alias = "import sys\nfor name in ['device_mesh']:\n    sys.modules[f'torch.moved.{name}'] = object()"
+    found = rows(
+        {"torch/moved/__init__.py": "", "torch/moved/device_mesh.py": "def f(): ...", "torch/ck.py": "from typing import Any\na = 1"},
+        {"torch/moved/__init__.py": alias, "torch/ck.py": "from typing import *"},
+    )  # fmt: skip
+    assert found == {}
+
+
 def test_what_goes_with_its_module_is_not_said_again(rows: Rows) -> None:
     found = rows({"torch/_six.py": "inf = 1\ndef f(): ..."}, {})
     assert found == {"torch._six": ["p", PRIVATE, FIRST, 0, [], []]}

@@ -61,6 +61,8 @@ class Module:
     """Those that the module adds to what is defined elsewhere."""
     marks: list[Mark] = field(default_factory=list)
     documented: bool = False
+    makes_modules: bool = False
+    """Whether it gives other modules names inside of it: ``sys.modules[…] = …``."""
 
 
 def read(name: str, text: str, *, is_package: bool, is_stub: bool = False) -> Module:
@@ -69,6 +71,7 @@ def read(name: str, text: str, *, is_package: bool, is_stub: bool = False) -> Mo
     module = Module(name, is_package, is_stub, documented=ast.get_docstring(tree) is not None)
     reader = _Reader(module, markers.constants(tree.body))
     module.names = reader.block(tree.body)
+    module.makes_modules = "sys.modules[" in text and any(map(_makes_modules, tree.body))
     module.marks = markers.of_module(tree.body, reader.texts)
     if "__getattr__" in module.names:
         module.served = _served(tree.body, reader.texts)
@@ -289,6 +292,19 @@ def _docstring(node: ast.expr) -> str:
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         node = node.func.value
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else "…"
+
+
+def _makes_modules(statement: ast.stmt) -> bool:
+    """Whether a statement puts another module than this one into ``sys.modules``."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return False
+    return any(
+        isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Store)
+        and dotted(node.value) == "sys.modules"
+        and dotted(node.slice) != "__name__"
+        for node in ast.walk(statement)
+    )
 
 
 def _imported(target: str) -> Definition:

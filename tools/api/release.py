@@ -36,6 +36,8 @@ class Fact:
     members: Members | None = None
     foreign: bool = False
     """Whether it is none of torch's own: ``torch.nn.modules.conv.Union``."""
+    is_open: bool = False
+    """Whether a module may have names that are not seen."""
 
 
 @dataclass(eq=False, slots=True)
@@ -73,7 +75,8 @@ class Release:
 
     def _of_module(self, module: Module, path: str) -> Fact:
         level = PRIVATE if _is_private(path) else DOCUMENTED if module.documented else EXPORTED
-        return Fact("p", level, self._marks(module.marks, module.name))
+        is_open = module.makes_modules or any(star not in self.modules for star in module.stars)
+        return Fact("p", level, self._marks(module.marks, module.name), is_open=is_open)
 
     def _fact(self, module: Module, name: str) -> Fact:
         """What a module has under a name."""
@@ -87,7 +90,7 @@ class Release:
         home, definition = resolved
         level = self._level(module, name, home)
         if isinstance(definition, Module):
-            return Fact("p", level, self._marks(definition.marks, home))
+            return replace(self._of_module(definition, path), level=level)
         marks, documented = self._said(definition, name, home)
         bound = module.names.get(name)
         if bound is not None and bound.kind == "alias" and bound.documented:  # f = _add_docstr(…)
