@@ -117,6 +117,7 @@ def test_private_names_are_listed_if_asked_for() -> None:
     [
         ((), "which name?"),
         (("--to", "2.4"), "--to goes with --from"),
+        (("qr",), "qr is not a qualified name such as torch.qr"),
         (("torch.qr", "--private"), "--private goes with --from"),
         (("torch.qr", "--output-format", "csv"), "--output-format csv is for --from"),
         (("--from", "2.4", "--output-format", "text"), "--output-format text is for names"),

@@ -32,8 +32,8 @@ def rows(releases: Sequence[Mapping[str, Fact]]) -> dict[str, Row]:
         if any(fact and fact.members for fact in history) and _level(history) < ACCIDENTAL:
             classes[name] = history
     owners = _owners(classes)
-    for owner, history in classes.items():
-        for name, row in _of_members(owner, history, owners).items():
+    for owner, held in classes.items():
+        for name, row in _of_members(owner, held, owners).items():
             found.setdefault(f"{owner}.{name}", row)
     return found
 

@@ -82,6 +82,8 @@ def _version(text: str) -> Version:
 def _found(name: str) -> api.Entry:
     if entry := api.find_any(name):
         return entry
+    if "." not in name:
+        raise options.Failure(f"{name} is not a qualified name such as torch.qr")
     near = histories.near(name)
     raise options.Failure(
         f"the ledger has no name {name}"
