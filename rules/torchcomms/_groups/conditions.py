@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -147,10 +146,18 @@ def _definitions(ctx: Context) -> dict[str, list[Place]]:
     return found
 
 
-def _returned(function: Place, ctx: Context) -> Iterator[tuple[ast.expr, Place]]:
+def _returned(function: Place, ctx: Context) -> list[tuple[ast.expr, Place]]:
     """What a function returns, and where."""
-    inside = {node for node in walk(function.statement) if isinstance(node, ast.Return)}
-    for place in ctx.uses.scopes.places if inside else ():
+    return ctx.uses.once(_returned, lambda: _returns(ctx)).get(function.statement, [])
+
+
+def _returns(ctx: Context) -> dict[ast.stmt, list[tuple[ast.expr, Place]]]:
+    """What each function of the file returns."""
+    found: dict[ast.stmt, list[tuple[ast.expr, Place]]] = {}
+    for place in ctx.uses.scopes.places:
         statement = place.statement
-        if isinstance(statement, ast.Return) and statement in inside and statement.value is not None:
-            yield statement.value, place
+        if isinstance(statement, ast.Return) and statement.value is not None:
+            around = next((outer for outer in place.ancestors() if isinstance(outer, FUNCTION)), None)
+            if around is not None:
+                found.setdefault(around, []).append((statement.value, place))
+    return found
