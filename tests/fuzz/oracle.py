@@ -4,6 +4,10 @@ A node of the syntax tree is *cut* by an edit that covers it or one of its ends.
 *hole*. Both may become anything. Every other node must be there afterwards, at the place to which the edits moved it:
 of the same type, with the same names and constants, below the same statement. And none may have appeared outside of
 what the edits brought. As the texts of these nodes are the same, so is what they mean.
+
+White space and comments at the ends of an edit's text are blanks, not code: they make nothing free, and a node beside
+them may begin behind them or end before them. Whether all comments are left is asked of the whole file
+(`lost_comment`), for they may change places.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, takewhile
 from typing import Any
 
 from torchmigrate.model.findings import Edit
@@ -26,6 +30,14 @@ from torchmigrate.model.findings import Edit
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _OWN = re.compile(r"\s*#\s*torchmigrate:.*?(?=\s#|$)")
+_NO_CODE = (
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+)
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _OPERATORS = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 
@@ -42,9 +54,18 @@ class Change:
     end: int
     to: int
     to_end: int
+    is_code: bool
+    """Whether more than blanks come or go."""
 
+    @property
+    def growth(self) -> int:
+        """By how much what is behind it moves."""
+        return (self.to_end - self.to) - (self.end - self.start)
 
-_BEHIND = re.compile(rb"(?<=\S)[ \t]+#[^\r\n]*\Z")
+    @property
+    def back(self) -> Change:
+        """The same, from the new text to the old one."""
+        return Change(self.to, self.to_end, self.start, self.end, self.is_code)
 
 
 @dataclass(eq=False, slots=True)
@@ -65,21 +86,22 @@ class Node:
 
 def compare(before: bytes, edits: Sequence[Edit], after: bytes) -> None:
     """Raises Violation if ``after`` differs from ``before`` in more than the edits say."""
-    made = changes(before, edits, after)
+    whole = [*changes(before, edits, after)]
     try:
         old, new = Tree(before), Tree(after)
+        code = [*_code(after)]
     except SyntaxError as error:
         raise Violation(f"the result does not parse: {error}") from None
-    back = [Change(change.to, change.to_end, change.start, change.end) for change in made]
+    made = [part for change in whole for part in parted(change, code)]
+    back = [change.back for change in made]
     old.mark(made)
     new.mark(back)
     old.expect_in(new, made, "is gone")
     new.expect_in(old, back, "is new")
 
 
-def changes(before: bytes, edits: Sequence[Edit], after: bytes) -> list[Change]:
+def changes(before: bytes, edits: Sequence[Edit], after: bytes) -> Iterator[Change]:
     """Where each edit's text is in the result. Raises Violation if a byte outside of the edits differs."""
-    found: list[Change] = []
     done = at = 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
         kept = before[done : edit.start]
@@ -90,16 +112,31 @@ def changes(before: bytes, edits: Sequence[Edit], after: bytes) -> list[Change]:
         text = next((form for form in forms if after.startswith(form, at)), None)
         if text is None:
             raise Violation(f"the text of the edit at byte {edit.start} is not there")
-        # A comment that an edit puts behind a statement is no part of that.
-        behind = _BEHIND.search(text) if edit.start < edit.end else None
-        code = at + (behind.start() if behind else len(text))
-        found.append(Change(edit.start, edit.end, at, code))
-        if behind:
-            found.append(Change(edit.end, edit.end, code, at + len(text)))
         done, at = edit.end, at + len(text)
+        same = _common_brackets(before[edit.start : done], text)
+        yield Change(edit.start, done - same, at - len(text), at - same, is_code=True)
     if after[at:] != before[done:]:
         raise Violation(f"the bytes from {done} on changed, and no edit says so")
-    return found
+
+
+def _common_brackets(one: bytes, other: bytes) -> int:
+    """How many closing brackets two texts both end with: those of what is around the change."""
+    both = zip(reversed(one), reversed(other), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1] and pair[0] in b")]}", both))
+
+
+def parted(change: Change, code: Sequence[range]) -> Iterator[Change]:
+    """The change without the blanks around its text, and these; ``code``: where the tokens of the new text are."""
+    start, end, to, to_end = change.start, change.end, change.to, change.to_end
+    inside = [token for token in code if token.start < to_end and to < token.stop]
+    first = max(inside[0].start, to) if inside else to_end
+    last = min(inside[-1].stop, to_end) if inside else to_end
+    parts = (
+        Change(start, start, to, first, is_code=False),
+        Change(start, end, first, last, is_code=True),
+        Change(end, end, last, to_end, is_code=False),
+    )
+    yield from (part for part in parts if part.start < part.end or part.to < part.to_end)
 
 
 class Tree:
@@ -113,6 +150,7 @@ class Tree:
 
     def mark(self, made: Sequence[Change]) -> None:
         """Notes which nodes may become anything because of these changes."""
+        made = [change for change in made if change.is_code]
         self._free = {node for node in self.nodes if any(_cuts(change, node) for change in made)}
         for change in made:
             around = [n for n in self.nodes if n.start <= change.start and change.end <= n.end]
@@ -199,23 +237,46 @@ def _cuts(change: Change, node: Node) -> bool:
     return change.start < node.end and node.start < change.end and (whole or not inside)
 
 
-def _moved(at: int, made: Sequence[Change]) -> list[int]:
-    """Where changes move an end of a node. What they put right there may go before it or after it."""
-    places = [at + sum(_growth(change) for change in made if change.start < at >= change.end)]
-    for change in made:
-        if change.start == change.end == at:
-            places.append(places[-1] + _growth(change))
+def _moved(at: int, made: Sequence[Change]) -> set[int]:
+    """Where changes move an end of a node. What they put right there may go before it or after it.
+
+    Of a change that leaves nothing, both ends come to lie at one place.
+    """
+    gone = [{change.start, change.end} for change in made if change.to == change.to_end]
+    same = {at}
+    while more := {end for ends in gone if not ends.isdisjoint(same) for end in ends} - same:
+        same |= more
+    places = set()
+    for one in same:
+        place = one + sum(change.growth for change in made if change.start < one >= change.end)
+        places.add(place)
+        for change in made:
+            if change.start == change.end == one:
+                place += change.growth
+                places.add(place)
     return places
 
 
-def _growth(change: Change) -> int:
-    return (change.to_end - change.to) - (change.end - change.start)
+def _code(text: bytes) -> Iterator[range]:
+    """Where the tokens of a program are, in bytes, but for comments and those of its layout."""
+    starts = [match.start() for match in _LINE.finditer(text)]
+    lines = [match[0].decode() for match in _LINE.finditer(text)]
+
+    def offset(line: int, column: int) -> int:
+        return starts[line - 1] + len(lines[line - 1][:column].encode())
+
+    for token in _tokens(text.decode()):
+        if token.type not in _NO_CODE:
+            yield range(offset(*token.start), offset(*token.end))
+
+
+def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+    return tokenize.generate_tokens(io.StringIO(_LINE_END.sub("\n", text)).readline)
 
 
 def comments(text: str) -> Iterator[str]:
     """The comments of a program, without what they say to the tool itself."""
-    lines = io.StringIO(_LINE_END.sub("\n", text))
-    for token in tokenize.generate_tokens(lines.readline):
+    for token in _tokens(text):
         if token.type == tokenize.COMMENT and (comment := _OWN.sub("", token.string).strip()):
             yield comment
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from hypothesis import strategies as st
 
 from tests.fuzz import containers
@@ -16,12 +15,6 @@ from tests.fuzz.layout import relaid
 from tests.fuzz.programs import NAMES
 from tests.fuzz.respell import moved, renamable, renamed
 from tests.rules.cases import FIXTURES, cases
-
-pytestmark = pytest.mark.xfail(
-    strict=False,
-    reason="the oracle takes a comment that moves beside a statement for a change of that statement; and some fixes of "
-    "code in odd layouts cannot be proved yet, and are left out with an error",
-)
 
 
 def programs() -> list[Path]:

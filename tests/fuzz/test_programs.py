@@ -17,12 +17,6 @@ from tests.fuzz.programs import Program, names, programs, styled
 
 flags = st.sampled_from(FLAGS)
 
-pytestmark = pytest.mark.xfail(
-    strict=False,
-    reason="the oracle takes a comment that moves beside a statement for a change of that statement; and some fixes of "
-    "code in odd layouts cannot be proved yet, and are left out with an error",
-)
-
 
 def test_fixing_holds_its_promises(fuzz: Fuzz) -> None:
     def check(program: Program, chosen: Sequence[str]) -> None:
