@@ -21,7 +21,7 @@ import sys
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product, takewhile
 from typing import Any
 
@@ -56,6 +56,10 @@ class Change:
     to_end: int
     is_code: bool
     """Whether more than blanks come or go."""
+    head: int = 0
+    """How many bytes both texts begin with."""
+    tail: int = 0
+    """How many bytes both texts end with."""
 
     @property
     def growth(self) -> int:
@@ -65,7 +69,7 @@ class Change:
     @property
     def back(self) -> Change:
         """The same, from the new text to the old one."""
-        return Change(self.to, self.to_end, self.start, self.end, self.is_code)
+        return replace(self, start=self.to, end=self.to_end, to=self.start, to_end=self.end)
 
 
 @dataclass(eq=False, slots=True)
@@ -92,7 +96,7 @@ def compare(before: bytes, edits: Sequence[Edit], after: bytes) -> None:
         code = [*_code(after)]
     except SyntaxError as error:
         raise Violation(f"the result does not parse: {error}") from None
-    made = [part for change in whole for part in parted(change, code)]
+    made = [part for change in whole for part in parted(change, before, after, code)]
     back = [change.back for change in made]
     old.mark(made)
     new.mark(back)
@@ -113,30 +117,30 @@ def changes(before: bytes, edits: Sequence[Edit], after: bytes) -> Iterator[Chan
         if text is None:
             raise Violation(f"the text of the edit at byte {edit.start} is not there")
         done, at = edit.end, at + len(text)
-        same = _common_brackets(before[edit.start : done], text)
-        yield Change(edit.start, done - same, at - len(text), at - same, is_code=True)
+        yield Change(edit.start, edit.end, at - len(text), at, is_code=True)
     if after[at:] != before[done:]:
         raise Violation(f"the bytes from {done} on changed, and no edit says so")
 
 
-def _common_brackets(one: bytes, other: bytes) -> int:
-    """How many closing brackets two texts both end with: those of what is around the change."""
-    both = zip(reversed(one), reversed(other), strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1] and pair[0] in b")]}", both))
-
-
-def parted(change: Change, code: Sequence[range]) -> Iterator[Change]:
+def parted(change: Change, before: bytes, after: bytes, code: Sequence[range]) -> Iterator[Change]:
     """The change without the blanks around its text, and these; ``code``: where the tokens of the new text are."""
     start, end, to, to_end = change.start, change.end, change.to, change.to_end
     inside = [token for token in code if token.start < to_end and to < token.stop]
     first = max(inside[0].start, to) if inside else to_end
     last = min(inside[-1].stop, to_end) if inside else to_end
+    old, new = before[start:end], after[first:last]
+    head, tail = _common(old, new), _common(old[::-1], new[::-1])
     parts = (
         Change(start, start, to, first, is_code=False),
-        Change(start, end, first, last, is_code=True),
+        Change(start, end, first, last, is_code=True, head=head, tail=tail),
         Change(end, end, last, to_end, is_code=False),
     )
     yield from (part for part in parts if part.start < part.end or part.to < part.to_end)
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes two texts begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 class Tree:
@@ -240,7 +244,8 @@ def _cuts(change: Change, node: Node) -> bool:
 def _moved(at: int, made: Sequence[Change]) -> set[int]:
     """Where changes move an end of a node. What they put right there may go before it or after it.
 
-    Of a change that leaves nothing, both ends come to lie at one place.
+    Of a change that leaves nothing, both ends come to lie at one place. What the old and the new text of a change
+    begin or end with may be the same code.
     """
     gone = [{change.start, change.end} for change in made if change.to == change.to_end]
     same = {at}
@@ -254,6 +259,11 @@ def _moved(at: int, made: Sequence[Change]) -> set[int]:
             if change.start == change.end == one:
                 place += change.growth
                 places.add(place)
+    for change in made:
+        if at - change.start in range(1, change.head + 1):
+            places.add(change.to + at - change.start)
+        if change.end - at in range(1, change.tail + 1):
+            places.add(change.to_end - (change.end - at))
     return places
 
 

@@ -60,11 +60,11 @@ def test_in_an_edit_and_at_its_edges_any_place_in_its_text_fits() -> None:
         (b"f((b", 1),
         (b"f( ( (b", 4),
         (b"f((\n b", 3),
-        (b"f((# b", 1),
+        (b"f((# c\n b", 6),
         (b"f([b", 0),
         (b"f()b", 0),
         (b"f(# b", 0),
-        (b"f(\\\n b", 0),
+        (b"f(\\\n b", 3),
     ],
 )
 def test_blanks_and_parentheses_that_open_behind_an_edit_mean_nothing(text: bytes, most: int) -> None:

@@ -8,8 +8,8 @@ from bisect import bisect_left, bisect_right
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.text.edits import rendered
 
-_MEANINGLESS = re.compile(rb"[ \t]*(?:\([ \t\r\n(]*)?")
-"""White space, and parentheses that open: a node begins behind them."""
+_OPENING = re.compile(rb"(?:[ \t]|\\(?:\r\n?|\n))*(?:\((?:[ \t\f\r\n(]|#[^\r\n]*)*)?")
+"""White space, and parentheses that open, with comments behind them: a node begins behind all these."""
 
 
 class Shift:
@@ -59,8 +59,13 @@ class Shift:
             last += 1
         if first == last:
             return new == self._moved(old, True)
-        skipped = _MEANINGLESS.match(self._text, self.old[last - 1].end)
+        skipped = _OPENING.match(self._text, self.old[last - 1].end)
         return self.new[first].start <= new <= self.new[last - 1].end + (len(skipped[0]) if skipped else 0)
+
+    def around(self, offset: int) -> Span | None:
+        """Where the text lies of the edit that an offset of before is in, or at the beginning of."""
+        at = bisect_right(self._ends, offset)
+        return self.new[at] if at < len(self.old) and self.old[at].start <= offset else None
 
     def touches(self, span: Span) -> bool:
         """Whether an edit changes the inside of ``span``, which is of before; one at its edge does not."""

@@ -31,7 +31,7 @@ _BRACKETED = (
     *(cst.Arg, cst.BaseElement, cst.DictElement, cst.StarredDictElement, cst.SubscriptElement, cst.Param),
     *(cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp, cst.FormattedStringExpression),
 )
-"""What stands in brackets always, so that its lines may break."""
+"""What stands in brackets, so that its lines may break; but for elements of bare tuples, and parameters of a lambda."""
 
 
 def changed(region: Region, changes: Iterable[Change], *, is_alone: bool) -> cst.Module:
@@ -220,9 +220,15 @@ class _Surgery(cst.CSTTransformer):
         for parent in around:
             if isinstance(parent, (cst.BaseStatement, cst.BaseSmallStatement)):
                 return False
-            if isinstance(parent, _BRACKETED) or (isinstance(parent, cst.BaseExpression) and parent.lpar):
+            if isinstance(parent, _BRACKETED) and not self._is_open(self.region.parents[parent]):
+                return True
+            if isinstance(parent, cst.BaseExpression) and parent.lpar:
                 return True
         return False
+
+    def _is_open(self, around: cst.CSTNode) -> bool:
+        is_lambda = isinstance(self.region.parents.get(around), cst.Lambda)
+        return isinstance(around, cst.Tuple) or (isinstance(around, cst.Parameters) and is_lambda)
 
     def _is_elif(self, node: cst.If) -> bool:
         return isinstance(self.region.parents[node], cst.If)
