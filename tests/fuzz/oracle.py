@@ -19,6 +19,7 @@ import re
 import symtable
 import sys
 import tokenize
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -90,10 +91,10 @@ class Node:
 
 def compare(before: bytes, edits: Sequence[Edit], after: bytes) -> None:
     """Raises Violation if ``after`` differs from ``before`` in more than the edits say."""
-    whole = [*changes(before, edits, after)]
+    whole = changes(before, edits, after)
     try:
         old, new = Tree(before), Tree(after)
-        code = [*_code(after)]
+        code = Code(before), Code(after)
     except SyntaxError as error:
         raise Violation(f"the result does not parse: {error}") from None
     made = [part for change in whole for part in parted(change, before, after, code)]
@@ -104,36 +105,49 @@ def compare(before: bytes, edits: Sequence[Edit], after: bytes) -> None:
     new.expect_in(old, back, "is new")
 
 
-def changes(before: bytes, edits: Sequence[Edit], after: bytes) -> Iterator[Change]:
+def changes(before: bytes, edits: Sequence[Edit], after: bytes) -> list[Change]:
     """Where each edit's text is in the result. Raises Violation if a byte outside of the edits differs."""
-    done = at = 0
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+    in_order = sorted(edits, key=lambda edit: (edit.start, edit.end))
+
+    def placed(number: int, done: int, at: int) -> list[Change] | None:
+        if number == len(in_order):
+            return [] if after[at:] == before[done:] else None
+        edit = in_order[number]
         kept = before[done : edit.start]
-        if edit.start < done or after[at : at + len(kept)] != kept:
-            raise Violation(f"bytes {done} to {edit.start} changed, and no edit says so")
-        at += len(kept)
-        forms = (_LINE_END.sub(end, edit.text).encode() for end in ("\n", "\r\n", "\r"))
-        text = next((form for form in forms if after.startswith(form, at)), None)
-        if text is None:
-            raise Violation(f"the text of the edit at byte {edit.start} is not there")
-        done, at = edit.end, at + len(text)
-        yield Change(edit.start, edit.end, at - len(text), at, is_code=True)
-    if after[at:] != before[done:]:
-        raise Violation(f"the bytes from {done} on changed, and no edit says so")
+        if edit.start < done or not after.startswith(kept, at):
+            return None
+        to = at + len(kept)
+        for text in {_LINE_END.sub(end, edit.text).encode() for end in ("\n", "\r\n", "\r")}:
+            if after.startswith(text, to):
+                rest = placed(number + 1, edit.end, to + len(text))
+                if rest is not None:
+                    return [Change(edit.start, edit.end, to, to + len(text), is_code=True), *rest]
+        return None
+
+    found = placed(0, 0, 0)
+    if found is None:
+        raise Violation("the text changed, and no edit says so")
+    return found
 
 
-def parted(change: Change, before: bytes, after: bytes, code: Sequence[range]) -> Iterator[Change]:
-    """The change without the blanks around its text, and these; ``code``: where the tokens of the new text are."""
-    start, end, to, to_end = change.start, change.end, change.to, change.to_end
-    inside = [token for token in code if token.start < to_end and to < token.stop]
-    first = max(inside[0].start, to) if inside else to_end
-    last = min(inside[-1].stop, to_end) if inside else to_end
-    old, new = before[start:end], after[first:last]
+def parted(change: Change, before: bytes, after: bytes, code: Sequence[Code]) -> Iterator[Change]:
+    """The change of code, and those of the blanks around; ``code``: the code of the old text and of the new one."""
+    blank = min(code[0].blank_before(change.start), code[1].blank_before(change.to))
+    blank_end = min(code[0].blank_behind(change.end), code[1].blank_behind(change.to_end))
+    start, end, to, to_end = (
+        change.start - blank,
+        change.end + blank_end,
+        change.to - blank,
+        change.to_end + blank_end,
+    )
+    first, last = code[0].inside(start, end)
+    to_first, to_last = code[1].inside(to, to_end)
+    old, new = before[first:last], after[to_first:to_last]
     head, tail = _common(old, new), _common(old[::-1], new[::-1])
     parts = (
-        Change(start, start, to, first, is_code=False),
-        Change(start, end, first, last, is_code=True, head=head, tail=tail),
-        Change(end, end, last, to_end, is_code=False),
+        Change(start, first, to, to_first, is_code=False),
+        Change(first, last, to_first, to_last, is_code=True, head=head, tail=tail),
+        Change(last, end, to_last, to_end, is_code=False),
     )
     yield from (part for part in parts if part.start < part.end or part.to < part.to_end)
 
@@ -141,6 +155,38 @@ def parted(change: Change, before: bytes, after: bytes, code: Sequence[range]) -
 def _common(one: bytes, other: bytes) -> int:
     """How many bytes two texts begin with alike."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+class Code:
+    """Where the tokens of a program are, in bytes, but for comments and those of its layout."""
+
+    def __init__(self, text: bytes) -> None:
+        starts = [match.start() for match in _LINE.finditer(text)]
+        lines = [match[0].decode() for match in _LINE.finditer(text)]
+
+        def offset(line: int, column: int) -> int:
+            return starts[line - 1] + len(lines[line - 1][:column].encode())
+
+        tokens = [token for token in _tokens(text.decode()) if token.type not in _NO_CODE]
+        self._starts = [offset(*token.start) for token in tokens]
+        self._ends = [offset(*token.end) for token in tokens]
+
+    def inside(self, start: int, end: int) -> tuple[int, int]:
+        """The span without the blanks at its ends; if there is nothing else, what is left lies at its end."""
+        first, last = bisect_right(self._ends, start), bisect_left(self._starts, end)
+        if first >= last:
+            return end, end
+        return max(self._starts[first], start), min(self._ends[last - 1], end)
+
+    def blank_before(self, offset: int) -> int:
+        """How many bytes before an offset are no code."""
+        before = bisect_left(self._starts, offset)
+        return max(offset - self._ends[before - 1], 0) if before else offset
+
+    def blank_behind(self, offset: int) -> int:
+        """How many bytes behind an offset are no code."""
+        behind = bisect_right(self._ends, offset)
+        return max(self._starts[behind] - offset, 0) if behind < len(self._starts) else 0
 
 
 class Tree:
@@ -244,10 +290,10 @@ def _cuts(change: Change, node: Node) -> bool:
 def _moved(at: int, made: Sequence[Change]) -> set[int]:
     """Where changes move an end of a node. What they put right there may go before it or after it.
 
-    Of a change that leaves nothing, both ends come to lie at one place. What the old and the new text of a change
+    Of blanks, and of a change that leaves nothing, both ends come to lie at one place. What the old and the new text of a change
     begin or end with may be the same code.
     """
-    gone = [{change.start, change.end} for change in made if change.to == change.to_end]
+    gone = [{change.start, change.end} for change in made if not change.is_code or change.to == change.to_end]
     same = {at}
     while more := {end for ends in gone if not ends.isdisjoint(same) for end in ends} - same:
         same |= more
@@ -265,19 +311,6 @@ def _moved(at: int, made: Sequence[Change]) -> set[int]:
         if change.end - at in range(1, change.tail + 1):
             places.add(change.to_end - (change.end - at))
     return places
-
-
-def _code(text: bytes) -> Iterator[range]:
-    """Where the tokens of a program are, in bytes, but for comments and those of its layout."""
-    starts = [match.start() for match in _LINE.finditer(text)]
-    lines = [match[0].decode() for match in _LINE.finditer(text)]
-
-    def offset(line: int, column: int) -> int:
-        return starts[line - 1] + len(lines[line - 1][:column].encode())
-
-    for token in _tokens(text.decode()):
-        if token.type not in _NO_CODE:
-            yield range(offset(*token.start), offset(*token.end))
 
 
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -34,10 +33,6 @@ class _Spans:
 
 # What holds statements, and must not change its level: it is looked for among the direct children only.
 _BLOCK_PARTS = (ast.stmt, ast.excepthandler, ast.match_case)
-
-
-_CLOSING = re.compile(rb"(?:[ \t\f\r\n)\\]|#[^\r\n]*)*")
-"""White space and parentheses that close, with comments before them: a node ends before all these."""
 
 
 class TreeComparison:
@@ -185,20 +180,7 @@ class TreeComparison:
         return (
             place is not None
             and self.shift.fits(span.start, place.start)
-            and (isinstance(old, _BLOCK_PARTS) or self._ends_there(span.end, place.end))
-        )
-
-    def _ends_there(self, old: int, new: int) -> bool:
-        """Whether ``new`` may be where the end ``old`` went, but for parentheses, which are no part of a node.
-
-        Where an edit takes the one away that ended a call, one behind the edit may take its place.
-        """
-        edit = self.shift.around(old)
-        start = edit.start if edit else self.shift.moved(Span(old, old)).end
-        behind = self.after.text[new:start]
-        before = self.after.text[edit.end : new] if edit else b""
-        return self.shift.fits(old, new) or any(
-            part and _CLOSING.fullmatch(part) for part in (behind, before)
+            and (isinstance(old, _BLOCK_PARTS) or self.shift.ends_at(span.end, place.end, self.after.text))
         )
 
 
