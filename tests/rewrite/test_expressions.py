@@ -270,12 +270,14 @@ def test_a_call_may_be_broken_anywhere(before: str, after: str) -> None:
 def test_a_method_becomes_a_function_in_any_layout(before: str, after: str) -> None:
     def change(source: Source) -> list[Change]:
         (found,) = every(source, ast.Call)
+        (path,) = found.args
         assert isinstance(found.func, ast.Attribute)
+        assert isinstance(path, ast.Constant)
         first = template("{x}", x=found.func.value)
         return [
             replace(found.func, "new.save"),
             AddArgument(found, first, first=True),
-            RenameFile(found.args[0], ".pt2"),
+            RenameFile(path, ".pt2"),
         ]
 
     assert changed(before, change) == after
