@@ -4,6 +4,10 @@ A node of the syntax tree is *cut* by an edit that covers it or one of its ends.
 *hole*. Both may become anything. Every other node must be there afterwards, at the place to which the edits moved it:
 of the same type, with the same names and constants, below the same statement. And none may have appeared outside of
 what the edits brought. As the texts of these nodes are the same, so is what they mean.
+
+White space and comments at the ends of an edit's text are blanks, not code: they make nothing free, and a node beside
+them may begin behind them or end before them. Whether all comments are left is asked of the whole file
+(`lost_comment`), for they may change places.
 """
 
 from __future__ import annotations
@@ -15,10 +19,11 @@ import re
 import symtable
 import sys
 import tokenize
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
+from itertools import product, takewhile
 from typing import Any
 
 from torchmigrate.model.findings import Edit
@@ -26,6 +31,14 @@ from torchmigrate.model.findings import Edit
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _OWN = re.compile(r"\s*#\s*torchmigrate:.*?(?=\s#|$)")
+_NO_CODE = (
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+)
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _OPERATORS = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 
@@ -42,9 +55,22 @@ class Change:
     end: int
     to: int
     to_end: int
+    is_code: bool
+    """Whether more than blanks come or go."""
+    head: int = 0
+    """How many bytes both texts begin with."""
+    tail: int = 0
+    """How many bytes both texts end with."""
 
+    @property
+    def growth(self) -> int:
+        """By how much what is behind it moves."""
+        return (self.to_end - self.to) - (self.end - self.start)
 
-_BEHIND = re.compile(rb"(?<=\S)[ \t]+#[^\r\n]*\Z")
+    @property
+    def back(self) -> Change:
+        """The same, from the new text to the old one."""
+        return replace(self, start=self.to, end=self.to_end, to=self.start, to_end=self.end)
 
 
 @dataclass(eq=False, slots=True)
@@ -65,12 +91,14 @@ class Node:
 
 def compare(before: bytes, edits: Sequence[Edit], after: bytes) -> None:
     """Raises Violation if ``after`` differs from ``before`` in more than the edits say."""
-    made = changes(before, edits, after)
+    whole = changes(before, edits, after)
     try:
         old, new = Tree(before), Tree(after)
+        code = Code(before), Code(after)
     except SyntaxError as error:
         raise Violation(f"the result does not parse: {error}") from None
-    back = [Change(change.to, change.to_end, change.start, change.end) for change in made]
+    made = [part for change in whole for part in parted(change, before, after, code)]
+    back = [change.back for change in made]
     old.mark(made)
     new.mark(back)
     old.expect_in(new, made, "is gone")
@@ -79,27 +107,86 @@ def compare(before: bytes, edits: Sequence[Edit], after: bytes) -> None:
 
 def changes(before: bytes, edits: Sequence[Edit], after: bytes) -> list[Change]:
     """Where each edit's text is in the result. Raises Violation if a byte outside of the edits differs."""
-    found: list[Change] = []
-    done = at = 0
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+    in_order = sorted(edits, key=lambda edit: (edit.start, edit.end))
+
+    def placed(number: int, done: int, at: int) -> list[Change] | None:
+        if number == len(in_order):
+            return [] if after[at:] == before[done:] else None
+        edit = in_order[number]
         kept = before[done : edit.start]
-        if edit.start < done or after[at : at + len(kept)] != kept:
-            raise Violation(f"bytes {done} to {edit.start} changed, and no edit says so")
-        at += len(kept)
-        forms = (_LINE_END.sub(end, edit.text).encode() for end in ("\n", "\r\n", "\r"))
-        text = next((form for form in forms if after.startswith(form, at)), None)
-        if text is None:
-            raise Violation(f"the text of the edit at byte {edit.start} is not there")
-        # A comment that an edit puts behind a statement is no part of that.
-        behind = _BEHIND.search(text) if edit.start < edit.end else None
-        code = at + (behind.start() if behind else len(text))
-        found.append(Change(edit.start, edit.end, at, code))
-        if behind:
-            found.append(Change(edit.end, edit.end, code, at + len(text)))
-        done, at = edit.end, at + len(text)
-    if after[at:] != before[done:]:
-        raise Violation(f"the bytes from {done} on changed, and no edit says so")
+        if edit.start < done or not after.startswith(kept, at):
+            return None
+        to = at + len(kept)
+        for text in {_LINE_END.sub(end, edit.text).encode() for end in ("\n", "\r\n", "\r")}:
+            if after.startswith(text, to):
+                rest = placed(number + 1, edit.end, to + len(text))
+                if rest is not None:
+                    return [Change(edit.start, edit.end, to, to + len(text), is_code=True), *rest]
+        return None
+
+    found = placed(0, 0, 0)
+    if found is None:
+        raise Violation("the text changed, and no edit says so")
     return found
+
+
+def parted(change: Change, before: bytes, after: bytes, code: Sequence[Code]) -> Iterator[Change]:
+    """The change of code, and those of the blanks around; ``code``: the code of the old text and of the new one."""
+    blank = min(code[0].blank_before(change.start), code[1].blank_before(change.to))
+    blank_end = min(code[0].blank_behind(change.end), code[1].blank_behind(change.to_end))
+    start, end, to, to_end = (
+        change.start - blank,
+        change.end + blank_end,
+        change.to - blank,
+        change.to_end + blank_end,
+    )
+    first, last = code[0].inside(start, end)
+    to_first, to_last = code[1].inside(to, to_end)
+    old, new = before[first:last], after[to_first:to_last]
+    head, tail = _common(old, new), _common(old[::-1], new[::-1])
+    parts = (
+        Change(start, first, to, to_first, is_code=False),
+        Change(first, last, to_first, to_last, is_code=True, head=head, tail=tail),
+        Change(last, end, to_last, to_end, is_code=False),
+    )
+    yield from (part for part in parts if part.start < part.end or part.to < part.to_end)
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes two texts begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+class Code:
+    """Where the tokens of a program are, in bytes, but for comments and those of its layout."""
+
+    def __init__(self, text: bytes) -> None:
+        starts = [match.start() for match in _LINE.finditer(text)]
+        lines = [match[0].decode() for match in _LINE.finditer(text)]
+
+        def offset(line: int, column: int) -> int:
+            return starts[line - 1] + len(lines[line - 1][:column].encode())
+
+        tokens = [token for token in _tokens(text.decode()) if token.type not in _NO_CODE]
+        self._starts = [offset(*token.start) for token in tokens]
+        self._ends = [offset(*token.end) for token in tokens]
+
+    def inside(self, start: int, end: int) -> tuple[int, int]:
+        """The span without the blanks at its ends; if there is nothing else, what is left lies at its end."""
+        first, last = bisect_right(self._ends, start), bisect_left(self._starts, end)
+        if first >= last:
+            return end, end
+        return max(self._starts[first], start), min(self._ends[last - 1], end)
+
+    def blank_before(self, offset: int) -> int:
+        """How many bytes before an offset are no code."""
+        before = bisect_left(self._starts, offset)
+        return max(offset - self._ends[before - 1], 0) if before else offset
+
+    def blank_behind(self, offset: int) -> int:
+        """How many bytes behind an offset are no code."""
+        behind = bisect_right(self._ends, offset)
+        return max(self._starts[behind] - offset, 0) if behind < len(self._starts) else 0
 
 
 class Tree:
@@ -113,6 +200,7 @@ class Tree:
 
     def mark(self, made: Sequence[Change]) -> None:
         """Notes which nodes may become anything because of these changes."""
+        made = [change for change in made if change.is_code]
         self._free = {node for node in self.nodes if any(_cuts(change, node) for change in made)}
         for change in made:
             around = [n for n in self.nodes if n.start <= change.start and change.end <= n.end]
@@ -199,23 +287,39 @@ def _cuts(change: Change, node: Node) -> bool:
     return change.start < node.end and node.start < change.end and (whole or not inside)
 
 
-def _moved(at: int, made: Sequence[Change]) -> list[int]:
-    """Where changes move an end of a node. What they put right there may go before it or after it."""
-    places = [at + sum(_growth(change) for change in made if change.start < at >= change.end)]
+def _moved(at: int, made: Sequence[Change]) -> set[int]:
+    """Where changes move an end of a node. What they put right there may go before it or after it.
+
+    Of blanks, and of a change that leaves nothing, both ends come to lie at one place. What the old and the new text of a change
+    begin or end with may be the same code.
+    """
+    gone = [{change.start, change.end} for change in made if not change.is_code or change.to == change.to_end]
+    same = {at}
+    while more := {end for ends in gone if not ends.isdisjoint(same) for end in ends} - same:
+        same |= more
+    places = set()
+    for one in same:
+        place = one + sum(change.growth for change in made if change.start < one >= change.end)
+        places.add(place)
+        for change in made:
+            if change.start == change.end == one:
+                place += change.growth
+                places.add(place)
     for change in made:
-        if change.start == change.end == at:
-            places.append(places[-1] + _growth(change))
+        if at - change.start in range(1, change.head + 1):
+            places.add(change.to + at - change.start)
+        if change.end - at in range(1, change.tail + 1):
+            places.add(change.to_end - (change.end - at))
     return places
 
 
-def _growth(change: Change) -> int:
-    return (change.to_end - change.to) - (change.end - change.start)
+def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+    return tokenize.generate_tokens(io.StringIO(_LINE_END.sub("\n", text)).readline)
 
 
 def comments(text: str) -> Iterator[str]:
     """The comments of a program, without what they say to the tool itself."""
-    lines = io.StringIO(_LINE_END.sub("\n", text))
-    for token in tokenize.generate_tokens(lines.readline):
+    for token in _tokens(text):
         if token.type == tokenize.COMMENT and (comment := _OWN.sub("", token.string).strip()):
             yield comment
 

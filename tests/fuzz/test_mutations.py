@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from hypothesis import strategies as st
 
 from tests.fuzz import containers
@@ -16,12 +15,6 @@ from tests.fuzz.layout import relaid
 from tests.fuzz.programs import NAMES
 from tests.fuzz.respell import moved, renamable, renamed
 from tests.rules.cases import FIXTURES, cases
-
-pytestmark = pytest.mark.xfail(
-    strict=False,
-    reason="the oracle takes a comment that moves beside a statement for a change of that statement; and some fixes of "
-    "code in odd layouts cannot be proved yet, and are left out with an error",
-)
 
 
 def programs() -> list[Path]:
@@ -41,7 +34,7 @@ def test_layout_does_not_matter(fuzz: Fuzz) -> None:
         assert codes(checked(other.encode(), chosen)) == codes(plain), other
         hold(other.encode(), chosen)
 
-    fuzz.run(90, check, st.data(), sources, flags)
+    fuzz.run(45, check, st.data(), sources, flags)
 
 
 def test_aliases_do_not_matter(fuzz: Fuzz) -> None:
@@ -55,7 +48,7 @@ def test_aliases_do_not_matter(fuzz: Fuzz) -> None:
         assert lines(checked(other.encode(), chosen)) == lines(checked(text.encode(), chosen)), other
         hold(other.encode(), chosen)
 
-    fuzz.run(100, check, st.data(), sources, flags)
+    fuzz.run(50, check, st.data(), sources, flags)
 
 
 def test_imports_may_stand_in_functions(fuzz: Fuzz) -> None:
@@ -66,7 +59,7 @@ def test_imports_may_stand_in_functions(fuzz: Fuzz) -> None:
             assert codes(checked(other.encode(), chosen)) == codes(checked(text.encode(), chosen)), other
             hold(other.encode(), chosen)
 
-    fuzz.run(50, check, st.data(), sources, flags)
+    fuzz.run(25, check, st.data(), sources, flags)
 
 
 def test_a_notebook_is_like_a_module(fuzz: Fuzz) -> None:
@@ -76,7 +69,7 @@ def test_a_notebook_is_like_a_module(fuzz: Fuzz) -> None:
         assert codes(found) == codes(checked(text.encode(), chosen))
         hold(book.data, chosen, "case.ipynb", containers.code)
 
-    fuzz.run(50, check, st.data(), sources, flags)
+    fuzz.run(25, check, st.data(), sources, flags)
 
 
 def test_line_ends_do_not_matter(fuzz: Fuzz) -> None:
@@ -86,5 +79,5 @@ def test_line_ends_do_not_matter(fuzz: Fuzz) -> None:
         hold(other, chosen)
 
     fuzz.run(
-        50, check, sources, st.lists(st.sampled_from(containers.LINE_ENDS), min_size=1, max_size=3), flags
+        25, check, sources, st.lists(st.sampled_from(containers.LINE_ENDS), min_size=1, max_size=3), flags
     )

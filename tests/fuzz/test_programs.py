@@ -17,18 +17,12 @@ from tests.fuzz.programs import Program, names, programs, styled
 
 flags = st.sampled_from(FLAGS)
 
-pytestmark = pytest.mark.xfail(
-    strict=False,
-    reason="the oracle takes a comment that moves beside a statement for a change of that statement; and some fixes of "
-    "code in odd layouts cannot be proved yet, and are left out with an error",
-)
-
 
 def test_fixing_holds_its_promises(fuzz: Fuzz) -> None:
     def check(program: Program, chosen: Sequence[str]) -> None:
         hold(program.text.encode(), chosen)
 
-    fuzz.run(350, check, programs(), flags)
+    fuzz.run(175, check, programs(), flags)
 
 
 def test_aliases_do_not_matter(fuzz: Fuzz) -> None:
@@ -37,7 +31,7 @@ def test_aliases_do_not_matter(fuzz: Fuzz) -> None:
         other = program.but(names=others)
         assert lines(checked(other.text.encode())) == expected, other.text
 
-    fuzz.run(200, check, programs(), names())
+    fuzz.run(100, check, programs(), names())
 
 
 def test_it_does_not_matter_how_symbols_are_imported(fuzz: Fuzz) -> None:
@@ -47,7 +41,7 @@ def test_it_does_not_matter_how_symbols_are_imported(fuzz: Fuzz) -> None:
         assert codes(checked(other.text.encode())) == expected, other.text
         hold(other.text.encode(), chosen)
 
-    fuzz.run(200, check, st.data(), programs(), flags)
+    fuzz.run(100, check, st.data(), programs(), flags)
 
 
 def test_it_does_not_matter_whether_imports_stand_in_the_function(fuzz: Fuzz) -> None:
@@ -57,7 +51,7 @@ def test_it_does_not_matter_whether_imports_stand_in_the_function(fuzz: Fuzz) ->
         assert codes(checked(other.text.encode())) == codes(checked(program.text.encode())), other.text
         hold(other.text.encode(), chosen)
 
-    fuzz.run(150, check, programs(), flags)
+    fuzz.run(75, check, programs(), flags)
 
 
 def test_layout_does_not_matter(fuzz: Fuzz) -> None:
@@ -67,7 +61,7 @@ def test_layout_does_not_matter(fuzz: Fuzz) -> None:
         assert codes(checked(other.encode(), chosen)) == codes(plain), other
         hold(other.encode(), chosen)
 
-    fuzz.run(180, check, st.data(), programs(), flags)
+    fuzz.run(90, check, st.data(), programs(), flags)
 
 
 def test_a_notebook_is_like_a_module(fuzz: Fuzz) -> None:
@@ -83,7 +77,7 @@ def test_a_notebook_is_like_a_module(fuzz: Fuzz) -> None:
             "the JSON around changed"
         )
 
-    fuzz.run(100, check, st.data(), programs(), flags)
+    fuzz.run(50, check, st.data(), programs(), flags)
 
 
 @pytest.mark.parametrize("encoding", containers.ENCODINGS, ids=str)
@@ -100,7 +94,7 @@ def test_the_encoding_does_not_matter(fuzz: Fuzz, encoding: containers.Encoding)
             assert encoding.decoded(fixed.after) == containers.with_ends(expected, ends)
 
     some_ends = st.lists(st.sampled_from(containers.LINE_ENDS), min_size=1, max_size=3)
-    fuzz.run(50, check, programs(), some_ends, st.booleans(), flags)
+    fuzz.run(25, check, programs(), some_ends, st.booleans(), flags)
 
 
 def test_what_is_not_torch_is_left_alone(fuzz: Fuzz) -> None:
@@ -108,4 +102,4 @@ def test_what_is_not_torch_is_left_alone(fuzz: Fuzz) -> None:
         found = checked(text.encode(), chosen)
         assert not found.findings, f"{invariants.lines(found)}\n{text}"
 
-    fuzz.run(300, check, negatives(), flags)
+    fuzz.run(150, check, negatives(), flags)

@@ -111,3 +111,33 @@ def test_a_part_that_takes_in_what_stands_behind_it_is_refused(behind: str) -> N
     end = text.index(")")
     assert difference(text, (1, NAMED, ": int = "), (end, ")", "")) is not None
     assert difference(text, (1, NAMED, ": int = (")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "replacements"),
+    [
+        ("x = note((a if b else c\n).d).e\n", [(0, "note(", ""), (20, ".d)", "")]),
+        ("x = note((a  # b\n).c).d\n", [(0, "note(", ""), (14, ".c)", "")]),
+        ("x = note(# a\n(# b\n c + d))\n", [(0, "note", ""), (0, "(# a\n", ""), (20, "d))", "d)")]),
+        ("x[wait(fork(f, a\n)\n)]\n", [(0, "wait(fork(", ""), (12, ", ", "("), (16, "\n)\n", "")]),
+    ],
+)
+def test_comments_and_blanks_beside_parentheses_mean_nothing(
+    text: str, replacements: list[tuple[int, str, str]]
+) -> None:
+    assert difference(text, *replacements) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "replacements"),
+    [
+        ("f(g(a), b)\n", [(0, ")", ""), (8, "b", "b)")]),
+        ("f(g(a)  # b\n, c)\n", [(0, ")", ""), (13, "c", "c)")]),
+        ("f(g(a + b) * c)\n", [(0, "g(", ""), (6, ")", "")]),
+        ("f((a + b  # c\n) * d)\n", [(0, "(a", "a"), (13, ")", "")]),
+    ],
+)
+def test_a_parenthesis_that_goes_to_another_place_is_refused(
+    text: str, replacements: list[tuple[int, str, str]]
+) -> None:
+    assert difference(text, *replacements) is not None

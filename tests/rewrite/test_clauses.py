@@ -53,6 +53,7 @@ def test_a_context_manager_goes(before: str, after: str) -> None:
     [
         ("x = note(int, 1)\n", "x: int = 1\n"),
         ("a; x = note(int, 1); b\n", "a; x: int = 1; b\n"),
+        ("x = note(List  # of\n[int], [])\n", "x: (List  # of\n[int]) = []\n"),
         ("self.x = note(int, y or 1)  # why\n", "self.x: int = y or 1  # why\n"),
         (
             "x = note(\n    Dict[str, int],  # how often\n    {},\n)\n",

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from tests.rewrite.support import call, changed, every
-from torchmigrate.model.findings import Change
+from torchmigrate.model.findings import Change, NoFix
 from torchmigrate.rewrite.changes import (
     AddArgument,
     DropArguments,
@@ -235,3 +235,55 @@ def test_a_line_that_is_as_long_as_others_of_the_file_stays_whole() -> None:
     assert changed(before.replace("b" * 110, "b" * 40 + ", " + "c" * 60), change).startswith(
         f"y = f({'a' * 40}, 1, keyword={'b' * 40})\n"
     )
+
+
+def called(source: Source) -> Change:
+    """``wait(fork(f, x))`` → ``f(x)``."""
+    fork = call(source, "fork")
+    return replace(call(source, "wait"), "{f}({x})", f=fork.args[0], x=fork.args[1])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # Comments and line breaks beside the parentheses that go, and beside those that stay.
+        ("z[wait(fork(f + 1, x # b\n)\n)]\n", "z[(f + 1)(x)]  # b\n"),
+        ("z[wait( # a\nfork(\nf + # b\n1\n, x\n))]\n", "# a\nz[(f + # b\n1)(x)]\n"),
+        ("z[wait(fork((f\n+ 1), x)\n)]\n", "z[(f\n+ 1)(x)]\n"),
+        # A tuple and the parameters of a lambda may stand outside of parentheses.
+        ("y, z = a, wait(fork(f # a\n(b), x))\n", "y, z = a, (f # a\n(b)(x))\n"),
+        ("z = lambda y=wait(fork(f # a\n(b), x)): 0\n", "z = lambda y=(f # a\n(b)(x)): 0\n"),
+        ("def z(y=wait(fork(f # a\n(b), x))): ...\n", "def z(y=f # a\n(b)(x)): ...\n"),
+    ],
+)
+def test_a_call_may_be_broken_anywhere(before: str, after: str) -> None:
+    assert changed(before, called) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('(m).save("a.pt")\n', 'new.save((m), "a.pt2")\n'),
+        ('m . save ( "a.pt" )\n', 'new.save ( m, "a.pt2" )\n'),
+        ('m.save (\n    "a.pt"\n)\n', 'new.save (\n    m,\n    "a.pt2"\n)\n'),
+    ],
+)
+def test_a_method_becomes_a_function_in_any_layout(before: str, after: str) -> None:
+    def change(source: Source) -> list[Change]:
+        (found,) = every(source, ast.Call)
+        (path,) = found.args
+        assert isinstance(found.func, ast.Attribute)
+        assert isinstance(path, ast.Constant)
+        first = template("{x}", x=found.func.value)
+        return [
+            replace(found.func, "new.save"),
+            AddArgument(found, first, first=True),
+            RenameFile(path, ".pt2"),
+        ]
+
+    assert changed(before, change) == after
+
+
+def test_what_libcst_cannot_read_has_no_fix() -> None:
+    with pytest.raises(NoFix, match="libcst, which rewrites, cannot read the statement in line 1"):
+        changed("async def f(): return [f(x) async\n for x in y]\n", plain)

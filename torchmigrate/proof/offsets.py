@@ -8,8 +8,12 @@ from bisect import bisect_left, bisect_right
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.text.edits import rendered
 
-_MEANINGLESS = re.compile(rb"[ \t]*(?:\([ \t\r\n(]*)?")
-"""White space, and parentheses that open: a node begins behind them."""
+_OPENING = re.compile(rb"(?:[ \t]|\\(?:\r\n?|\n))*(?:\((?:[ \t\f\r\n(\\]|#[^\r\n]*)*)?")
+"""White space, and parentheses that open, with comments behind them: a node begins behind all these."""
+
+
+_CLOSING = re.compile(rb"(?:[ \t\f\r\n)\\]|#[^\r\n]*)*")
+"""White space and parentheses that close, with comments before them: a node ends before all these."""
 
 
 class Shift:
@@ -58,9 +62,30 @@ class Shift:
         while last < len(self.old) and self.old[last].start <= old:
             last += 1
         if first == last:
-            return new == self._moved(old, True)
-        skipped = _MEANINGLESS.match(self._text, self.old[last - 1].end)
-        return self.new[first].start <= new <= self.new[last - 1].end + (len(skipped[0]) if skipped else 0)
+            if first == 0 or self._ends[first - 1] + self._opening(first - 1) < old:
+                return new == self._moved(old, True)
+            first -= 1
+        return self.new[first].start <= new <= self.new[last - 1].end + self._opening(last - 1)
+
+    def _opening(self, number: int) -> int:
+        """How many bytes behind an edit mean nothing to where a node begins."""
+        end = self._ends[number]
+        own = self._text[max(end - 1, 0) : end] == b"("
+        found = _OPENING.match(self._text, end - own)
+        return found.end() - end if found else 0
+
+    def ends_at(self, old: int, new: int, after: bytes) -> bool:
+        """Whether ``new``, an offset of the text ``after``, may be where the end ``old`` of a node went.
+
+        Parentheses, and blanks before them, are no part of a node. Where an edit takes the one away that ended a call,
+        one behind the edit may take its place.
+        """
+        if self.fits(old, new):
+            return True
+        at = bisect_right(self._ends, old)
+        is_touched = at < len(self.old) and _is_closing(self._text[old : self.old[at].start])
+        edit = self.new[at] if is_touched else Span(self._moved(old, False), len(after))
+        return any(part and _is_closing(part) for part in (after[new : edit.start], after[edit.end : new]))
 
     def touches(self, span: Span) -> bool:
         """Whether an edit changes the inside of ``span``, which is of before; one at its edge does not."""
@@ -79,6 +104,10 @@ class Shift:
     def covering(self, span: Span | None) -> int | None:
         """The number of the edit whose text covers all of ``span``, which is of after."""
         return None if span is None else _covering(span, self.new, self._new_ends)
+
+
+def _is_closing(text: bytes) -> bool:
+    return _CLOSING.fullmatch(text) is not None
 
 
 def touches(edit: Span, span: Span) -> bool:

@@ -190,13 +190,8 @@ class TreeComparison:
         return (
             place is not None
             and self.shift.fits(span.start, place.start)
-            and (isinstance(old, _BLOCK_PARTS) or self._ends_there(span.end, place.end))
+            and (isinstance(old, _BLOCK_PARTS) or self.shift.ends_at(span.end, place.end, self.after.text))
         )
-
-    def _ends_there(self, old: int, new: int) -> bool:
-        """Whether ``new`` may be where the end ``old`` went, but for parentheses, which are no part of a node."""
-        behind = self.after.text[new : self.shift.moved(Span(old, old)).end]
-        return self.shift.fits(old, new) or (bool(behind) and not behind.strip(b" \t\r\n)"))
 
 
 def _with_positions(call: ast.Call, named: Sequence[ast.keyword]) -> ast.Call:

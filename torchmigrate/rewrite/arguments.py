@@ -49,7 +49,12 @@ def added(call: cst.Call, value: cst.BaseExpression, keyword: str | None, *, fir
     *others, last = call.args
     between = _between(call)
     if first:
-        return call.with_changes(args=[new.with_changes(comma=between), *call.args])
+        # A function that is exchanged as well, and the bracket behind it, are one edit, which is what tells the proof
+        # that the arguments are not the same ones.
+        space = call.whitespace_after_func.deep_clone()
+        return call.with_changes(
+            args=[new.with_changes(comma=between), *call.args], whitespace_after_func=space
+        )
     ends_in_comma = isinstance(last.comma, cst.Comma)
     if ends_in_comma:
         new = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)

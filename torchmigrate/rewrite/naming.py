@@ -49,7 +49,7 @@ class Naming:
             node = node.value
             resolved = self.uses.names.resolve(node, use.place.scope)
             if resolved is not None and resolved.certain and resolved.names[0] == prefix:
-                return self.source.segment(node)
+                return ast.unparse(node)  # on one line, without comments
         return None
 
     def _in_sight(self, use: Use, prefix: str) -> str | None:

@@ -31,7 +31,7 @@ _BRACKETED = (
     *(cst.Arg, cst.BaseElement, cst.DictElement, cst.StarredDictElement, cst.SubscriptElement, cst.Param),
     *(cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp, cst.FormattedStringExpression),
 )
-"""What stands in brackets always, so that its lines may break."""
+"""What stands in brackets, so that its lines may break; but for elements of bare tuples, and parameters of a lambda."""
 
 
 def changed(region: Region, changes: Iterable[Change], *, is_alone: bool) -> cst.Module:
@@ -155,12 +155,12 @@ class _Surgery(cst.CSTTransformer):
             case say.DropItems(statement=around, items=gone), cst.With():
                 return without_items(node, [around.items.index(item) for item in gone])
             case say.Annotate(new=new), cst.Assign():
-                return annotated(node, expression(new, self._built))
+                return annotated(node, expression(new, self._whole))
             case say.RemoveDecorator(decorator=decorator), cst.FunctionDef() | cst.ClassDef():
                 assert isinstance(original, (cst.FunctionDef, cst.ClassDef))
                 return undecorated(node, original, self.region.expression(decorator))
             case say.Declare(owner=owner, new=new), cst.ClassDef():
-                (statement,) = statements(new, self._built, self.region.unit)
+                (statement,) = statements(new, self._whole, self.region.unit)
                 is_alike = isinstance(owner.body[first_after_docstring(owner)], ast.AnnAssign)
                 return declared(node, statement, is_among_its_like=is_alike)
             case say.RenameFile(suffix=suffix), cst.BaseString():
@@ -191,6 +191,16 @@ class _Surgery(cst.CSTTransformer):
         assert isinstance(done, cst.BaseExpression)
         return unneeded(done, role_of(self.region.parents[found], found))
 
+    def _whole(self, node: ast.expr) -> cst.BaseExpression:
+        """The tree of a part that comes to stand outside of brackets."""
+        part = self._built(node)
+        return parenthesized(part) if self._breaks(part) else part
+
+    def _breaks(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression would end at a line break outside of brackets."""
+        code = self.region.module.code_for_node(node)
+        return "\n" in code and not node.lpar and not _stands_alone(code)
+
     def _replaced(self, change: say.Replace, original: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
         assert isinstance(original, cst.BaseExpression)
         assert isinstance(node, cst.BaseExpression)
@@ -203,9 +213,7 @@ class _Surgery(cst.CSTTransformer):
             return new if new.lpar else new.with_changes(lpar=node.lpar, rpar=node.rpar)
         parent = self.region.parents[original]
         new = fitted(new, role_of(parent, original))
-        code = self.region.module.code_for_node(new)
-        breaks = "\n" in code and not new.lpar and not _stands_alone(code)
-        return parenthesized(new) if breaks and not self._is_bracketed(original) else new
+        return parenthesized(new) if self._breaks(new) and not self._is_bracketed(original) else new
 
     def _argument_of(self, call: cst.Call, change: say.Replace) -> cst.Arg | None:
         """The argument that takes the place of its whole call."""
@@ -220,9 +228,15 @@ class _Surgery(cst.CSTTransformer):
         for parent in around:
             if isinstance(parent, (cst.BaseStatement, cst.BaseSmallStatement)):
                 return False
-            if isinstance(parent, _BRACKETED) or (isinstance(parent, cst.BaseExpression) and parent.lpar):
+            if isinstance(parent, _BRACKETED) and not self._is_open(self.region.parents[parent]):
+                return True
+            if isinstance(parent, cst.BaseExpression) and parent.lpar:
                 return True
         return False
+
+    def _is_open(self, around: cst.CSTNode) -> bool:
+        is_lambda = isinstance(self.region.parents.get(around), cst.Lambda)
+        return isinstance(around, cst.Tuple) or (isinstance(around, cst.Parameters) and is_lambda)
 
     def _is_elif(self, node: cst.If) -> bool:
         return isinstance(self.region.parents[node], cst.If)
