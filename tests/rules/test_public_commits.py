@@ -134,34 +134,6 @@ def join(store, rank, size, name, timeout):
         cures=True,
     ),
     Parent(
-        "vllm-project/vllm#41980",
-        """
-def groups(partition, rank, backend):
-    for ranks in partition:
-        device_group = dist.new_group(ranks, backend=backend)
-        cpu_group = dist.new_group(ranks, backend="gloo")
-        if rank in ranks:
-            mine = device_group, cpu_group
-    return mine
-""",
-    ),
-    Parent(
-        "sgl-project/sglang#33434",
-        'dist.init_process_group(backend="nccl", rank=rank, world_size=size)\npipeline = dist.new_group(ranks, backend="nccl")',
-        "TC401 info",
-    ),
-    Parent(
-        "NVIDIA/Megatron-LM#6227",
-        """
-def groups(partition, rank, options):
-    for ranks in partition:
-        group = dist.new_group(ranks, pg_options=options)
-        if rank in ranks:
-            mine = group
-    return mine
-""",
-    ),
-    Parent(
         "huggingface/picotron@7ba1383",
         """
 class Grid:
