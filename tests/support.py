@@ -15,6 +15,7 @@ from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.model.versions import Version
 from torchmigrate.project.files import Input
 from torchmigrate.run import runner
+from torchmigrate.run.joint import FixResult
 from torchmigrate.run.profiles import Profile, everywhere
 from torchmigrate.run.tree import Tree
 from torchmigrate.settings.settings import Settings
@@ -51,7 +52,7 @@ def fix_text(text: str, *flags: str, path: str = "case.py") -> str:
     return (result.after or text.encode()).decode()
 
 
-def fixed(files: Mapping[str, bytes], settings: Settings, minimum: Version) -> dict[str, runner.FixResult]:
+def fixed(files: Mapping[str, bytes], settings: Settings, minimum: Version) -> dict[str, FixResult]:
     """What fixing makes of files that belong together, given by path and content."""
     inputs = [Input(path, data) for path, data in files.items()]
     return {result.path: result for result in runner.fix(Tree(inputs, everywhere(settings, minimum)))}

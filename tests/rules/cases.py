@@ -28,7 +28,7 @@ from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.versions import OLDEST, Version, render
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.run.runner import FixResult
+from torchmigrate.run.joint import FixResult
 from torchmigrate.settings.settings import Settings
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

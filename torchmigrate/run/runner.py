@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +21,7 @@ from torchmigrate.proof.offsets import Shift
 from torchmigrate.run.cache import Cache, digest
 from torchmigrate.run.fingerprint import fingerprint
 from torchmigrate.run.garbage import Paused
+from torchmigrate.run.joint import FixResult, joints, settled, together
 from torchmigrate.run.known import Known, Memory
 from torchmigrate.run.profiles import Profile
 from torchmigrate.run.snapshot import Snapshot, Stamps
@@ -48,18 +49,6 @@ MAX_PASSES = 10
 """Passes over a project after which fixing stops although it still changes."""
 
 
-@dataclass(frozen=True, slots=True)
-class FixResult:
-    """What fixing makes of one file; ``before`` and ``after`` are its whole content."""
-
-    path: str
-    before: bytes
-    after: bytes
-    applied: tuple[Finding, ...]
-    result: FileResult
-    """What remains after fixing."""
-
-
 def check(
     tree: Tree, *, cache: Cache | None = None, progress: Progress | None = None
 ) -> Iterator[FileResult]:
@@ -71,7 +60,7 @@ def check(
         yield from kept
         return
     run.scan(progress)
-    if snapshot is not None and not run.failed:
+    if snapshot is not None and run.is_lasting:
         snapshot.store(Results(run.packed[place] for place in run.named if place in run.packed))
     for place in run.named:
         yield run.result(place)
@@ -96,7 +85,8 @@ def fix(
         run = Run(tree, cache, known)
         run.scan(progress)
         progress = None  # the passes to come are shorter, and not foreseen
-        fresh = {place: run.fixed(place, choice) for place in run.named}
+        choice.begin()
+        fresh = together(run.named, partial(run.fixed, choose=choice))
         results = {place: _joined(results.get(place), fixed) for place, fixed in fresh.items()}
         changed = {place: fixed.after for place, fixed in fresh.items() if fixed.applied}
         if not changed:
@@ -122,6 +112,19 @@ class Choice:
         self._choose = choose
         self._answers: dict[str, dict[tuple[str, Span | None], bool]] = {}
         """By path; a place is where the finding lies after all that has been fixed by now."""
+        self._begun: dict[str, dict[tuple[str, Span | None], bool]] = {}
+        """The same for the files as the pass has met them."""
+        self._unmoved: set[str] = set()
+
+    def begin(self) -> None:
+        """A pass over all files begins."""
+        self._begun = {}
+
+    def meet(self, path: str) -> None:
+        """The file is as the pass has met it, for the first time or once again."""
+        begun = self._begun.setdefault(path, dict(self._answers.get(path, {})))
+        self._answers[path] = dict(begun)
+        self._unmoved.add(path)
 
     def __call__(self, finding: Finding) -> bool:
         """Whether to apply the fix of a finding."""
@@ -131,11 +134,14 @@ class Choice:
         key = (finding.code, finding.span)
         if key not in answers:
             answers[key] = self._choose(finding)
+            if finding.path in self._unmoved:
+                self._begun[finding.path][key] = answers[key]
         return answers[key]
 
     def moved(self, path: str, text: bytes, edits: list[Edit], applied: Sequence[Finding]) -> None:
         """Takes note that ``edits`` were made in the ``text`` of a file, for the findings ``applied``."""
         answers = self._answers.get(path)
+        self._unmoved.discard(path)
         if answers:
             shift = Shift(text, edits)
             done = {(finding.code, finding.span) for finding in applied}
@@ -202,16 +208,26 @@ class Run:
         self.profiles = {folder: tree.profile_of(folder) for folder in folders}
         """What holds for the named files, by their folders."""
         self.cache = cache or Cache(None)
-        self.project = Project(self.files, partial(_read_of, self.files), is_whole=tree.is_whole)
+        reading = partial(_read_of, self.files)
+        self.project = Project(self.files, reading, is_whole=tree.is_whole, root=tree.root)
         self.packed: dict[str, bytes] = {}
         """What each file gave, if anything, for `torchmigrate.run.wire` to unpack."""
         self.failed = False
         """Whether a file could not be looked at, which may go better the next time."""
+        self._asked_elsewhere = False
+        """Whether a rule has looked into files that have no stamps."""
+        self._joining: set[str] = set()
+        """The named files with parts of joint fixes."""
         self.known = known
         """What is known of the tree: at first by an earlier run, then by this one."""
         self._root = tree.root
         self._garbage = Paused()
         self._scanned = 0
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether the results hold as long as the files have these stamps."""
+        return not (self.failed or self._asked_elsewhere)
 
     @cached_property
     def stamps(self) -> Stamps:
@@ -303,8 +319,11 @@ class Run:
         return FileResult(self.files[path].path) if packed is None else unpack(FileResult, packed)
 
     def _keep(self, path: str, result: FileResult) -> None:
+        self._joining.discard(path)
         if path in self._reported and result.says_anything:
             self.packed[path] = pack(result)
+            if joints(result.findings):
+                self._joining.add(path)
         else:
             self.packed.pop(path, None)
 
@@ -312,13 +331,14 @@ class Run:
     def _reported(self) -> frozenset[str]:
         return frozenset(self.named)
 
-    def fixed(self, path: str, choose: Choice) -> FixResult:
-        """The file with its fixes applied."""
+    def fixed(self, path: str, left_out: Collection[str], choose: Choice) -> FixResult:
+        """The file with its fixes applied, but for the joint ones that are ``left_out``."""
         from torchmigrate.engine.fixing import Wanted
         from torchmigrate.text.source import SourceError
 
         result = self.result(path)
-        applies = partial(_applies, self.profile_of(path).settings)
+        applies = partial(_applies, self.profile_of(path).settings, left_out=left_out)
+        choose.meet(result.path)
         if not any(applies(finding) for finding in result.findings):
             return FixResult(result.path, b"", b"", (), result)
         try:
@@ -375,12 +395,22 @@ class Run:
         for path, look in self._looks(provisional, first=False):
             self.failed = self.failed or look.failed
             if look.scan is not None:
+                self._asked_elsewhere |= look.scan.facts.asked_elsewhere
                 self._keep(path, look.scan.result)
+        self._settle()
         self.known = Known(self.stamps.by_place, facts, self.project.exports)
         if memory is not None and not self.failed and self.known.stamps != known.stamps:
             memory.store(self.known)
         if progress is not None:
             progress(len(self.files), len(self.files))
+
+    def _settle(self) -> None:
+        """Withholds the joint fixes that lack a part."""
+        parts = [self.result(place) for place in self._joining]
+        paths = {path for one in parts for joint in joints(one.findings).values() for path in joint.paths}
+        places = {self.files[place].path: place for place in self.named if self.files[place].path in paths}
+        for path, result in settled({path: self.result(place) for path, place in places.items()}).items():
+            self._keep(places[path], result)
 
     def _first_looks(self, paths: list[str], progress: Progress | None) -> dict[str, Facts]:
         """What files tell while nothing is known of the others."""
@@ -470,9 +500,11 @@ class Run:
         return self.engine_of(path).scan(file.path, data, self.project, self.project.links(path))
 
 
-def _applies(settings: Settings, finding: Finding) -> bool:
+def _applies(settings: Settings, finding: Finding, left_out: Collection[str]) -> bool:
     allowed = (Safety.SAFE, Safety.UNSAFE) if settings.unsafe_fixes else (Safety.SAFE,)
-    return finding.fix is not None and finding.fix.safety in allowed
+    fix = finding.fix
+    is_left_out = fix is not None and fix.joint is not None and fix.joint.name in left_out
+    return fix is not None and fix.safety in allowed and not is_left_out
 
 
 def _options(profile: Profile) -> Options:
