@@ -25,7 +25,7 @@ from __future__ import annotations
 from torchmigrate.api import Rule, Safety
 
 from ._authoring.authoring import LOADING
-from ._export.fixes import ASKS, checked
+from ._export.fixes import ASKS, checked, note
 
 rule = Rule(
     code="TS112",
@@ -40,3 +40,4 @@ rule = Rule(
     asks=ASKS,
 )
 rule.check(checked)
+rule.note(note)

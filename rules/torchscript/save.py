@@ -25,7 +25,7 @@ from __future__ import annotations
 from torchmigrate.api import Rule, Safety
 
 from ._authoring.authoring import SAVES
-from ._export.fixes import ASKS, checked
+from ._export.fixes import ASKS, checked, note
 
 rule = Rule(
     code="TS111",
@@ -37,3 +37,4 @@ rule = Rule(
     asks=ASKS,
 )
 rule.check(checked)
+rule.note(note)

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Rule, Safety
 
 from ._authoring.authoring import TRACES
-from ._export.fixes import ASKS, fix_of
+from ._export.fixes import ASKS, fix_of, note
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -55,6 +55,8 @@ rule = Rule(
 )
 
 _HINT = "run the export once: what it refuses, it names with its line; `torchmigrate explain TS102` lists ways out"
+
+rule.note(note)
 
 
 @rule.check

@@ -128,7 +128,7 @@ class Case:
             f"{place} {finding.code} {finding.severity.value}{older}: {said(finding.message)}"
         )
         if finding.fix is not None:
-            yield from _indented(f"    fix ({finding.fix.safety.value}): {finding.fix.title}")
+            yield from _indented(f"    fix ({finding.fix.safety.value}): {said(finding.fix.title)}")
         if finding.withheld is not None:
             yield from _indented(f"    no fix: {said(finding.withheld)}")
         if finding.hint is not None:
