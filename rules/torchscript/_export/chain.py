@@ -84,7 +84,7 @@ class Chain:
         self.files: list[File] = []
         """The files that the saves make, once `saving` has told them apart."""
         self.kept: list[str] = []
-        """How others may reach the result of a load: attributes (``Class.name``), and functions that return it."""
+        """How others may reach the result of a load: attributes (``Class.name``), functions that return it, globals."""
         self.keys_matter = False
         """Whether the names of its parameters are used."""
         self.moved = False
@@ -103,6 +103,10 @@ class Chain:
         return argument(call, 0 if is_method(place, call) else 1, "f")
 
     def _follow(self, value: ast.expr) -> None:
+        if self.use.symbol in LOADING and isinstance(self._scope_of(value).node, ast.Module):
+            parent = self.flow.parents[value]
+            targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
+            self.kept += [target.id for target in targets if isinstance(target, ast.Name)]
         try:
             for place in self.flow.places(value, self._scope_of(value)):
                 self._sort(place)

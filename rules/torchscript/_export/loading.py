@@ -54,9 +54,9 @@ def _varying(chain: Chain) -> ast.Call | None:
     for call in chain.called_with():
         around = chain.flow.parents.get(call)
         while around is not None and not isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if isinstance(around, (ast.For, ast.comprehension)):
-                source = ast.unparse(around.iter).lower()
-                if any(word in source for word in ("loader", "dataset", "batch")):
-                    return call
+            loops = [around] if isinstance(around, ast.For) else getattr(around, "generators", [])
+            sources = [ast.unparse(loop.iter).lower() for loop in loops]
+            if any(word in source for source in sources for word in ("loader", "dataset", "batch")):
+                return call
             around = chain.flow.parents.get(around)
     return None

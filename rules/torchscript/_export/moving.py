@@ -11,12 +11,13 @@ from torchmigrate.api import Fix, Kind, NoFix, Safety
 from torchmigrate.model.findings import Change, Joint
 from torchmigrate.semantics.calls import argument
 
-from .._authoring.authoring import LOADING, SAVE_METHODS, SAVES
+from .._authoring.authoring import LOADING, SAVE_METHODS, SAVES, TRACES
 from .chain import Chain
 from .loading import loaded
 from .local import chains
 from .paths import identity, is_buffer, is_temporary, renaming
 from .readers import LOADED, SAVED, Group, Link, group_of
+from .sizes import given, written
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -64,7 +65,7 @@ def _joined(fix: Fix, groups: Iterable[Group], ctx: Context) -> Fix:
         raise NoFix("it is saved to several files, and other modules load them")
     [group] = several
     others = [path for path in group.paths if path != ctx.source.path]
-    title = f"{_TITLE} here and in {', '.join(others)}, which has the example's sizes only"
+    title = f"{_TITLE} here and in {', '.join(others)}; what is exported takes the example's sizes only"
     return replace(fix, title=title, joint=Joint(f"{group.name} of {group.paths[0]}", group.paths))
 
 
@@ -80,7 +81,7 @@ def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object]
 
 
 def _link(use: Use, ctx: Context) -> Link:
-    path, kept = _path(use), ""
+    path, kept, shown = _path(use), "", ""
     found = chains(ctx).get(id(use.node))
     reason = found.reason if found is not None else "what it is given is not certainly traced in that scope"
     if use.symbol in LOADING:
@@ -91,13 +92,16 @@ def _link(use: Use, ctx: Context) -> Link:
             reason = none.reason
         else:
             reason = found.reason if found is not None else None
-        kept = " ".join(result.kept)
+        kept, shown = " ".join(result.kept), given(result)
+    elif found is not None and found.chain.use.symbol in TRACES:
+        shown = written(argument(found.chain.call, 1, "example_inputs"), found.chain)
     paths = [path] if path is not None else []
     if found is not None:
         paths = next((file.paths for file in found.chain.files if path in file.paths), paths)
     renames = bool(paths and renaming(paths, ctx, use))
     saves = use.symbol not in LOADING
-    return Link(ctx.source.path, use.node.lineno, saves, identity(path, use, ctx), reason, renames, kept)
+    name = identity(path, use, ctx)
+    return Link(ctx.source.path, use.node.lineno, saves, name, reason, renames, kept, shown)
 
 
 def _name(use: Use, ctx: Context) -> str | None:

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix, NotYet
 from torchmigrate.project.folders import is_within
+from torchmigrate.project.project import module_path
+
+from .sizes import differs
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
@@ -60,6 +63,8 @@ class Link:
     """Whether nothing else in its module names the file."""
     kept: str = ""
     """How others may reach what is loaded, see `Chain.kept`; separated by blanks."""
+    sizes: str = ""
+    """The sizes of the example, or of the calls of what is loaded, see `sizes`; without calls, the load is a check."""
 
     @property
     def place(self) -> str:
@@ -74,7 +79,7 @@ class Link:
     @property
     def details(self) -> tuple[tuple[str, object], ...]:
         """What a rule notes of it."""
-        fields = ("name", "reason", "renames", "kept")
+        fields = ("name", "reason", "renames", "kept", "sizes")
         return tuple((field, getattr(self, field)) for field in fields)
 
 
@@ -103,7 +108,8 @@ def group_of(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool) -
         links = _sole(here, every) or links
     if not is_saved and not any(link.saves for link in links):
         raise NotYet("something in the project exports the file: it must be exported again first")
-    is_read = is_read or any(not link.saves for link in links)
+    savers = {link.path for link in links if link.saves}
+    is_read = is_read or any(not link.saves and (link.sizes or link.path not in savers) for link in links)
     known = bool(links) and is_read
     near = {here, *(link.folder for link in links)}
     for link in every:
@@ -120,8 +126,14 @@ def group_of(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool) -
     for link in links:
         if link.reason is not None:
             raise NoFix(f"{link.place} {'saves' if link.saves else 'loads'} the file, too: {link.reason}")
+    for example in (link.sizes for link in links if link.saves):
+        for link in links:
+            if not link.saves and differs(example, link.sizes):
+                raise NoFix(
+                    f"{link.place} gives it other sizes than the example's, which `dynamic_shapes` must free"
+                )
     for link in every:
-        if link in links or (link.path == ctx.source.path and not link.saves):
+        if link in links or (name is None and link.path == ctx.source.path):
             _check_reach(link, ctx)
     if foreign := foreign_readers(name, ctx):
         raise NoFix(f"others may load the file, too{foreign}")
@@ -165,7 +177,9 @@ def _check_reach(link: Link, ctx: Context) -> None:
     """Raises NoFix if other modules may reach what is loaded there."""
     for kept in link.kept.split():
         owner, _, attribute = kept.rpartition(".")
-        sought = ((owner, f".{attribute}"), (rf"\.{attribute}\b",)) if owner else ((kept,), (rf"\b{kept}\b",))
+        module = os.path.basename(module_path(os.path.realpath(link.path)))
+        inside: Sought = (kept, module), (rf"\b{kept}\b", rf"\b{module}\b")
+        sought = ((owner, f".{attribute}"), (rf"\.{attribute}\b",)) if owner else inside
         for path, line in _spelled(ctx, sought, {link.path}):
             if path.endswith((".py", ".pyi", ".ipynb")):
                 raise NoFix(f"{path}:{line} may use what {link.place} loads in ways that are not known here")
@@ -185,7 +199,8 @@ def _spelled(ctx: Context, sought: Sought, beside: Collection[str]) -> Iterator[
     places = {os.path.realpath(path) for path in beside}
     for place, line in ctx.project.spelling(sought, beside=""):
         if place not in places:
-            yield os.path.relpath(place) if is_within(place, os.getcwd()) else place, line
+            is_relative = not os.path.isabs(ctx.source.path) and is_within(place, os.getcwd())
+            yield os.path.relpath(place) if is_relative else place, line
 
 
 _NAMING = (
