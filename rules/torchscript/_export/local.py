@@ -16,7 +16,7 @@ from .._authoring.authoring import SCRIPTS, TRACE_MODULES, TRACES
 from .chain import Chain
 from .compiling import compiled, eager
 from .exporting import exported
-from .values import kind_of
+from .values import binding_of, kind_of
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
@@ -122,6 +122,9 @@ def _scripted(chain: Chain) -> Fix:
 
 def _is_evaluated(model: ast.expr, chain: Chain) -> bool:
     """Whether ``model`` is put into eval mode before the chain begins."""
+    bound = binding_of(model, chain.scope, chain.ctx) if isinstance(model, ast.Name) else None
+    if isinstance(bound, ast.Call) and leaf(bound.func) == "eval":
+        return True
     calls = [*ast.walk(model), *chain.flow.parents]
     return any(
         isinstance(call, ast.Call)
