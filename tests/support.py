@@ -15,7 +15,7 @@ from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.model.versions import Version
 from torchmigrate.project.files import Input
 from torchmigrate.run import runner
-from torchmigrate.run.fixer import FixResult
+from torchmigrate.run.joint import FixResult
 from torchmigrate.run.profiles import Profile, everywhere
 from torchmigrate.run.tree import Tree
 from torchmigrate.settings.settings import Settings

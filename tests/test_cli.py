@@ -136,13 +136,22 @@ def fake_fix(
         yield FixResult(file.path, before, after, tuple(applied), FileResult(file.path, rest, result.errors))
 
 
-def fake_write(path: str, data: bytes, expected: bytes) -> list[str]:
+class NotWritten(Exception):
+    """As `torchmigrate.run.write.NotWritten`."""
+
+    def __init__(self, path: str, error: Exception) -> None:
+        self.path = path
+        self.error = error
+
+
+def fake_write(files: list[tuple[str, bytes, bytes]]) -> list[list[str]]:
+    ((path, data, expected),) = files
     if Path(path).read_bytes() != expected:
-        raise Changed("changed meanwhile")
+        raise NotWritten(path, Changed("changed meanwhile"))
     if Path(path).name == "full_disk.py":
-        raise OSError(28, "No space left on device")
+        raise NotWritten(path, OSError(28, "No space left on device"))
     Path(path).write_bytes(data)
-    return ["its owner", "its attribute user.x"] if Path(path).name == "foreign.py" else []
+    return [["its owner", "its attribute user.x"] if Path(path).name == "foreign.py" else []]
 
 
 class Outcome(NamedTuple):
@@ -163,7 +172,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Cap
         ("run.runner", {"check": fake_check, "fix": fake_fix}),
         ("run.selection", {"Selection": FakeSelection}),
         ("engine.registry", {"rules": lambda: RULES}),
-        ("run.write", {"write_atomic": fake_write, "Changed": Changed, "beside": beside}),
+        (
+            "run.write",
+            {"write_together": fake_write, "NotWritten": NotWritten, "Changed": Changed, "beside": beside},
+        ),
     ):
         module = types.ModuleType(f"torchmigrate.{name}")
         vars(module).update(members)

@@ -6,8 +6,15 @@ Why: since torch 2.10 it warns "Please switch to `torch.export`".
     →
     m = torch.export.load("m.pt2").module().to("cuda")
 
-Fix safety: unsafe, and offered only where the same scope exports that very file; any other file is still TorchScript,
-and `torch.export.load` of it raises RuntimeError. Export the model again, then change the loading code.
+Fix safety: unsafe, and offered only where the project exports that very file; any other file is still TorchScript, and
+`torch.export.load` of it raises RuntimeError. Export the model again, then change the loading code.
+- All that saves and loads the file changes in one fix, in whatever modules: all of it or nothing. A file is told by its
+  name (`"net.pt"` at the end of any path; the default of an option, or a command that the module shows; a constant of
+  another module). A save and a load of the same name in one folder belong together; else those of the whole project do.
+- What is loaded is followed through variables, through `self.net` in the methods of its class, and through a function
+  that returns it. No fix where another module may reach it, where a data loader gives it batches, where it gets other
+  sizes than the example's, or where a load whose path says no name may read the same file.
+- A load whose result nothing calls is a check that the file loads, and does not count as its reader.
 - `load` has no `map_location`: `.module().to(device)`. Devices written into the graph
   (`torch.zeros(..., device=x.device)`) need `torch.export.passes.move_to_device_pass(program, device)` before
   `.module()`.
@@ -25,7 +32,7 @@ from __future__ import annotations
 from torchmigrate.api import Rule, Safety
 
 from ._authoring.authoring import LOADING
-from ._export.fixes import ASKS, checked
+from ._export.fixes import ASKS, checked, note
 
 rule = Rule(
     code="TS112",
@@ -40,3 +47,4 @@ rule = Rule(
     asks=ASKS,
 )
 rule.check(checked)
+rule.note(note)

@@ -6,7 +6,11 @@ Why: since torch 2.10 it warns "Please switch to `torch.export`".
     →
     torch.export.save(exported, "m.pt2", extra_files={"a.txt": "1"})
 
-Fix safety: unsafe, and offered with the export of what is saved (see `torchmigrate explain TS102`).
+Fix safety: unsafe, and offered with the export of what is saved (see `torchmigrate explain TS102`) where the project
+also loads the file, together with what loads it (see `torchmigrate explain TS112`). There is none where nothing in the
+project does, and where C++, Java, Swift, Rust, .NET, Go or JavaScript sources, Triton configurations, excluded modules,
+`pnnx` or `torch-model-archiver` may: the reason names the place. The file keeps its name where something else spells it.
+- A scripted module of which no inputs are known gets a line to complete: the export, with the parameters of `forward`.
 - The two formats do not read each other: existing files must be made anew from the Python model. Where only the file is
   left, `torch._export.converter.TS2EPConverter(torch.jit.load(p), example_args).convert()` converts it (private; torch
   2.4 and newer).
@@ -25,7 +29,7 @@ from __future__ import annotations
 from torchmigrate.api import Rule, Safety
 
 from ._authoring.authoring import SAVES
-from ._export.fixes import ASKS, checked
+from ._export.fixes import ASKS, checked, note
 
 rule = Rule(
     code="TS111",
@@ -37,3 +41,4 @@ rule = Rule(
     asks=ASKS,
 )
 rule.check(checked)
+rule.note(note)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from torchmigrate.api import Rule, Safety
 
 from ._authoring.authoring import MADE
-from ._export.fixes import ASKS, checked
+from ._export.fixes import ASKS, checked, note
 
 rule = Rule(
     code="TS113",
@@ -33,3 +33,4 @@ rule = Rule(
     asks=ASKS,
 )
 rule.check(checked)
+rule.note(note)

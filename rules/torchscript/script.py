@@ -81,11 +81,14 @@ rule = Rule(
 
 _TRACED = "the project traces (`torch.jit.trace`, `symbolic_trace` or the ONNX exporter): a trace refuses compiled functions"
 
+rule.note(fixes.note)
+
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.kind in (Kind.DECORATOR, Kind.CALL, Kind.REFERENCE):
-        yield ctx.finding(use, fix=lambda: _fix(use, ctx), hint=_TRACED if traces(ctx) else None)
+        hint = fixes.stub_of(use, ctx) or (_TRACED if traces(ctx) else None)
+        yield ctx.finding(use, fix=lambda: _fix(use, ctx), hint=hint)
     else:
         yield ctx.finding(use)
 

@@ -22,6 +22,7 @@ Fix safety: unsafe.
   raise. Put the model in the right mode before the export.
 - Positional and keyword arguments must be given as in the example. Outputs keep their Python types: a named tuple stays
   one, where a trace gives a plain tuple.
+- Where the result is saved, what loads the file changes with it, or nothing does: see `torchmigrate explain TS112`.
 - Existing `.pt` files, and C++ or Java code that reads them, do not follow: see `torchmigrate explain TS111`.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/export.html;
@@ -36,7 +37,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Rule, Safety
 
 from ._authoring.authoring import TRACES
-from ._export.fixes import ASKS, fix_of
+from ._export.fixes import ASKS, fix_of, note
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -55,6 +56,8 @@ rule = Rule(
 )
 
 _HINT = "run the export once: what it refuses, it names with its line; `torchmigrate explain TS102` lists ways out"
+
+rule.note(note)
 
 
 @rule.check

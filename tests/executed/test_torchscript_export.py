@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.executed.torchscript import CLASSES, FLAGS, MODELS, assert_equal, before_and_after, loaded, torch
+from tests.rules.cases import FIXTURES, Case
 from tests.support import fix_text
 
 pytestmark = [
@@ -55,6 +57,34 @@ def test_trace_save_load(name: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", READER, str(tmp_path)], check=True)
 
 
+@pytest.mark.parametrize("state", ["before", "after"])
+def test_what_one_module_saves_others_load(
+    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The modules of a fixture, as they are and as a joint fix leaves them."""
+    case = Case(FIXTURES / "torchscript" / "load" / "project_followed")
+    results = case.fixed()
+    for file in case.files:
+        place = tmp_path / file.relative_to(case.path)
+        place.parent.mkdir(exist_ok=True)
+        after = results[str(file)].after if state == "after" else b""
+        place.write_bytes(after or file.read_bytes())
+    monkeypatch.syspath_prepend(str(tmp_path))
+    export, net, predictor, batch = map(
+        importlib.import_module, ("export", "app.net", "app.predictor", "app.batch")
+    )
+    try:
+        export.export(str(tmp_path))
+        image = torch.randn(3, 8, 8)
+        expected = net.Net()(image[None])
+        assert_equal(predictor.Predictor(tmp_path, "cpu")(image), expected)
+        assert_equal(batch.run(tmp_path, [image[None]]), [expected])
+        assert (tmp_path / ("net.pt2" if state == "after" else "net.pt")).exists()
+    finally:
+        for name in ("export", "app", "app.net", "app.predictor", "app.batch"):
+            sys.modules.pop(name, None)
+
+
 SIZES = (
     CLASSES
     + """
@@ -94,11 +124,11 @@ def test_frozen_and_optimized(tmp_path: Path) -> None:
 def test_scripted_and_saved_with_inputs_in_sight(tmp_path: Path) -> None:
     text = CLASSES + (
         "\n\ndef run(folder):\n"
-        "    model = Buffers()\n"
+        "    model = Buffers().eval()\n"
         "    x = torch.randn(2, 3)\n"
         "    scripted = torch.jit.script(model)\n"
         "    torch.jit.save(scripted, f'{folder}/model.pt', _extra_files={'classes.txt': 'a b'})\n"
-        "    return scripted(x)\n"
+        "    return scripted(x), torch.jit.load(f'{folder}/model.pt', 'cpu')(x)\n"
     )
     before, after, _ = before_and_after(text, tmp_path, lambda module: module.run(tmp_path))
     assert_equal(before, after)
@@ -128,10 +158,11 @@ def test_called_often_and_saved(tmp_path: Path) -> None:
         "        traced = torch.jit.trace(Buffers(), x)\n"
         "    results = [traced(x) for _ in range(3)]\n"
         "    traced.save(str(folder / 'm.pt'))\n"
-        "    return results, [name for name, _ in traced.named_parameters()]\n"
+        "    loaded = torch.jit.load(str(folder / 'm.pt'))\n"
+        "    return [*results, loaded(x)], [name for name, _ in traced.named_parameters()]\n"
     )
     before, after, fixed = before_and_after(text, tmp_path, lambda module: module.run(tmp_path))
-    assert fixed.count(".module()") == 1
+    assert fixed.count(".module()") == 2
     assert before[1] == after[1]
     assert_equal(before[0], after[0])
 

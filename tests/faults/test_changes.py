@@ -53,14 +53,14 @@ def before_writing(change: Callable[[], object]) -> Callable[[], None]:
     """Has ``change`` called when all fixes are worked out and none is written."""
 
     def start() -> None:
-        original = write.write_atomic
+        original = write.write_together
 
         def late(*arguments: object) -> object:
-            write.write_atomic = original
+            write.write_together = original
             change()
             return original(*arguments)  # type: ignore[arg-type]
 
-        write.write_atomic = late  # type: ignore[assignment]
+        write.write_together = late  # type: ignore[assignment]
 
     return start
 

@@ -115,10 +115,10 @@ class Stage:
     def _wait_at_writing(self, orders: int, statuses: int) -> None:
         """Called in the run at its start: sees to it that it waits for orders before it writes anything."""
         os.close(self._orders)
-        original = write.write_atomic
+        original = write.write_together
 
         def staged(*arguments: Any) -> Any:
-            write.write_atomic = original
+            write.write_together = original
             while order := os.read(orders, 8):
                 if (child := os.fork()) == 0:
                     Killer(struct.unpack("q", order)[0], self._counter).arm()
@@ -127,7 +127,7 @@ class Stage:
                 os.write(statuses, struct.pack("q", os.waitstatus_to_exitcode(status)))
             os._exit(0)
 
-        write.write_atomic = staged  # type: ignore[assignment]
+        write.write_together = staged  # type: ignore[assignment]
 
 
 def test_a_kill_while_files_are_written_leaves_each_old_or_new_and_a_rerun_completes(memory: Path) -> None:

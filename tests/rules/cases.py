@@ -28,7 +28,7 @@ from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.versions import OLDEST, Version, render
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.run.fixer import FixResult
+from torchmigrate.run.joint import FixResult
 from torchmigrate.settings.settings import Settings
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -128,7 +128,7 @@ class Case:
             f"{place} {finding.code} {finding.severity.value}{older}: {said(finding.message)}"
         )
         if finding.fix is not None:
-            yield from _indented(f"    fix ({finding.fix.safety.value}): {finding.fix.title}")
+            yield from _indented(f"    fix ({finding.fix.safety.value}): {said(finding.fix.title)}")
         if finding.withheld is not None:
             yield from _indented(f"    no fix: {said(finding.withheld)}")
         if finding.hint is not None:

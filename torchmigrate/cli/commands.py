@@ -27,7 +27,7 @@ from torchmigrate.run.wire import Results
 from torchmigrate.settings.config import ConfigError
 
 if TYPE_CHECKING:
-    from torchmigrate.run.fixer import FixResult
+    from torchmigrate.run.joint import FixResult
     from torchmigrate.run.profiles import Profile
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -148,6 +148,8 @@ def fix(
     **given: Any,
 ) -> int:
     """Print the diff that mends PATHS (default: here), or write the files with --apply."""
+    from torchmigrate.run import joint
+
     if interactive and "-" in given["paths"]:
         raise click.UsageError("--interactive reads the answers from standard input, where `-` is read from")
     if interactive and verify:
@@ -156,9 +158,10 @@ def fix(
     run = Run(**given)
     run.report.fixing, run.report.written = True, apply
     changed = 0
-    for fixed in run.judged(judge, given["paths"]) if judge else run.fixes(apply, interactive):
-        run.collect([fixed.result])
-        if run.deliver(fixed, apply):
+    every = run.judged(judge, given["paths"]) if judge else run.fixes(apply, interactive)
+    for unit in joint.units(every):
+        run.collect(fixed.result for fixed in unit)
+        for fixed in run.delivered(unit, apply):
             changed += 1
             run.report.applied += fixed.applied
     run.cache.close()
@@ -302,42 +305,52 @@ class Run:
         fixed, self.report.verified = verifying.judged(asked, paths, fixes, self._say)
         return fixed
 
-    def deliver(self, fixed: FixResult, apply: bool) -> bool:
-        """Writes or prints what ``fixed`` changes; returns whether it changes anything and could be written."""
-        stdin = next(
-            (one.data for one in self.inputs if one.data is not None and one.path == fixed.path), None
-        )
-        changes = fixed.before != fixed.after
-        if apply and stdin is not None:
-            output.print_bytes(fixed.after if changes else stdin)
-        if not changes:
-            return False
-        if apply and stdin is None and not self._written(fixed):
-            return False
-        if self.shows_diff(apply) and not (apply and stdin is not None):
-            from torchmigrate.console import diff
+    def delivered(self, unit: Sequence[FixResult], apply: bool) -> list[FixResult]:
+        """Writes or prints what the files of a ``unit`` change; returns those that change, if all could be written."""
+        changed = [fixed for fixed in unit if fixed.before != fixed.after]
+        on_disk = [fixed for fixed in changed if self._stdin(fixed.path) is None]
+        if apply and on_disk and not self._written(on_disk):
+            changed = []
+        for fixed in unit if apply else ():
+            stdin = self._stdin(fixed.path)
+            if stdin is not None:
+                output.print_bytes(fixed.after if fixed in changed else stdin)
+        for fixed in changed if self.shows_diff(apply) else ():
+            if not apply or fixed in on_disk:
+                self._show_diff(fixed)
+        return changed
 
-            made = diff.unified(fixed.path, fixed.before, fixed.after)
-            if self._output_file:
-                self._diff.append(made)
-            else:
-                output.print_diff(made, color=self.report.color, raw=self.format == "diff")
-        return True
+    def _stdin(self, path: str) -> bytes | None:
+        """What came as standard input under this name, or None."""
+        given = (one.data for one in self.inputs if one.data is not None and one.path == path)
+        return next(given, None)
+
+    def _show_diff(self, fixed: FixResult) -> None:
+        from torchmigrate.console import diff
+
+        made = diff.unified(fixed.path, fixed.before, fixed.after)
+        if self._output_file:
+            self._diff.append(made)
+        else:
+            output.print_diff(made, color=self.report.color, raw=self.format == "diff")
 
     def shows_diff(self, apply: bool) -> bool:
         """Whether `fix` prints what it changes, and not a report on what it did and left."""
         return self.format == "diff" or (not apply and self.format in ("full", "concise"))
 
-    def _written(self, fixed: FixResult) -> bool:
+    def _written(self, unit: Sequence[FixResult]) -> bool:
         from torchmigrate.run import write
 
         try:
-            lost = write.write_atomic(fixed.path, fixed.after, fixed.before)
-        except (OSError, write.Changed) as error:
-            reason = f"cannot be written: {getattr(error, 'strerror', None) or error}"
-            self.collect([FileResult(fixed.path, errors=(FileError(fixed.path, reason),))])
+            lost = write.write_together([(fixed.path, fixed.after, fixed.before) for fixed in unit])
+        except write.NotWritten as failed:
+            reason = f"cannot be written: {getattr(failed.error, 'strerror', None) or failed.error}"
+            for fixed in unit:
+                why = reason if fixed.path == failed.path else f"left as it was: {failed.path} {reason}"
+                self.collect([FileResult(fixed.path, errors=(FileError(fixed.path, why),))])
             return False
-        self._say(f"{fixed.path}: the new file has not {', '.join(lost)}", wanted=bool(lost))
+        for fixed, gone in zip(unit, lost, strict=True):
+            self._say(f"{fixed.path}: the new file has not {', '.join(gone)}", wanted=bool(gone))
         return True
 
     def fails(self) -> bool:

@@ -15,7 +15,7 @@ from torchmigrate.project.folders import tree_of
 from torchmigrate.reporters.report import Verified
 
 if TYPE_CHECKING:
-    from torchmigrate.run.fixer import FixResult
+    from torchmigrate.run.joint import FixResult
     from torchmigrate.trials.trial import Fixes
 
 FEWEST_RUNS = 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -56,6 +56,14 @@ class Context:
         """The facts about all files. They are complete at the latest when the file is looked at again."""
         self.asked_project = self.grounded_on_project = True
         return self._project
+
+    asked_elsewhere: bool = False
+    """Whether the rule has asked about files that no rule looks into."""
+
+    def elsewhere(self, expressions: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
+        """The files of the tree beside those of the project that hold a text; see `Project.elsewhere`."""
+        self.asked_elsewhere = True
+        return self.project.elsewhere(expressions)
 
     @cached_property
     def naming(self) -> Naming:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from torchmigrate.engine.fixing import Fixed, Fixing, Wanted, file_error, unproved, with_edits
@@ -11,7 +12,7 @@ from torchmigrate.engine.ruleset import RuleSet
 from torchmigrate.engine.subject import Subject
 from torchmigrate.gates.kinds import is_document
 from torchmigrate.model.faults import fault
-from torchmigrate.model.findings import FileError, FileResult
+from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.project.mentions import Facts
 from torchmigrate.project.project import Project
 from torchmigrate.project.said import Said
@@ -88,5 +89,15 @@ class Engine:
             from torchmigrate.engine import suppress
 
             found = suppress.suppressions(source, getattr(source, "comments_and_statements", None))
+            every = findings
             findings, number = found.apply(findings, lambda codes: self.rules.covers(codes, source.path))
+            findings = [_heeding(every, findings, one) for one in findings] if number else findings
         return FileResult(source.path, tuple(findings), tuple(said.faults.values()), number)
+
+
+def _heeding(every: Sequence[Finding], kept: Sequence[Finding], finding: Finding) -> Finding:
+    """The finding, without its part of a joint fix if a comment silences another finding of that part."""
+    joint = finding.fix.joint if finding.fix is not None else None
+    if joint is None or all(one in kept for one in every if one.fix is not None and one.fix.joint == joint):
+        return finding
+    return replace(finding, fix=None, withheld="a comment silences another part of what would change")

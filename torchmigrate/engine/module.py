@@ -51,12 +51,14 @@ class Module(Subject):
                     context.grounded_on_project = False
                     said.ask(rule.code, partial(_checked, rule, use, context), partial(self._place, use))
         said.asked_project |= any(context.asked_project for context in contexts.values())
+        said.asked_elsewhere |= any(context.asked_elsewhere for context in contexts.values())
         return said
 
     def facts(self, said: Said) -> Facts:
         """What it exports, uses, and what rules note about that; a rule that fails at it is a fault in ``said``."""
         mentions = (*said.mentions, *self._mentions(said))
-        return Facts(self.uses.exports, frozenset(self.uses.unlinked), mentions, said.asked_project)
+        unlinked = frozenset(self.uses.unlinked)
+        return Facts(self.uses.exports, unlinked, mentions, said.asked_project, said.asked_elsewhere)
 
     def edited(self, edits: Sequence[Edit]) -> Module:
         """The module with edits made, proved by `torchmigrate.proof`."""
@@ -89,8 +91,9 @@ class Module(Subject):
             yield Mention(use.symbol, use.kind, path, line, _constants(use))
             for note, rule in self._rules.noting(use.symbol):
                 noted = partial(note, use, self._context(rule))
-                for name in said.noted(rule.code, noted, partial(self._place, use)):
-                    yield Mention(name, use.kind, path, line)
+                for one in said.noted(rule.code, noted, partial(self._place, use)):
+                    name, details = one if isinstance(one, tuple) else (one, ())
+                    yield Mention(name, use.kind, path, line, details)
 
 
 def _checked(rule: Rule, use: Use, context: Context) -> list[Finding]:

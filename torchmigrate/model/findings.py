@@ -36,6 +36,19 @@ LOCAL = "local"
 """Marks a field, a tuple, that means something in the process that made it only: it is empty elsewhere."""
 
 
+class Joint(NamedTuple):
+    """What a fix over several files has in common: each file has its part, and all are made, or none.
+
+    A rule that has seen the facts of the project says it of each part by itself, in the same words; whether all parts
+    are there in the end, `torchmigrate.run.joint` looks.
+    """
+
+    name: str
+    """Tells it from the others of the project."""
+    paths: tuple[str, ...]
+    """The files that have a part, by their paths as they are shown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fix:
     """Changes that belong together: all are made, or none."""
@@ -49,6 +62,8 @@ class Fix:
     """The same as text; empty where the text is not wanted."""
     locations: tuple[Location, ...] = ()
     """Where each edit lies for a reader, in the order of ``edits``."""
+    joint: Joint | None = None
+    """Of what this is the part of one file; None where it stands alone."""
 
     def __post_init__(self) -> None:
         if not self.edits and all(isinstance(change, Edit) for change in self.changes):

@@ -55,7 +55,7 @@ class Rule:
     check_reference_function: Callable[..., Any] | None = None
     """Takes a reference in a project file and a `torchmigrate.documents.context.ReferenceContext`."""
     note_function: Callable[..., Any] | None = None
-    """Takes what a check takes, and yields names."""
+    """Takes what a check takes, and yields names, or names with details."""
     name: str = ""
     """The file's name; this and the next two are set by `torchmigrate.engine.registry`."""
     family: str = ""
@@ -74,8 +74,9 @@ class Rule:
     def note(self, function: Function) -> Function:
         """Decorator: the function that names what a use of a symbol in ``asks`` tells about the project.
 
-        Each name is afterwards found by `torchmigrate.project.project.Project.uses`, like a symbol. The function sees one
-        file only, and runs whether or not the findings of any rule are wanted there.
+        Each name is afterwards found by `torchmigrate.project.project.Project.uses`, like a symbol; given as a pair
+        with what is noted of it (a tuple of pairs of names and literals), that is in `Mention.constants`. The
+        function sees one file only, and runs whether or not the findings of any rule are wanted there.
         """
         self.note_function = function
         return function

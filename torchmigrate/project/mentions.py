@@ -16,7 +16,10 @@ class Mention:
     path: str
     line: int
     constants: tuple[tuple[str, object], ...] = ()
-    """The arguments of a call that are literal numbers, strings, booleans or None, by keyword or position ("0")."""
+    """The arguments of a call that are literal numbers, strings, booleans or None, by keyword or position ("0").
+
+    For a name that a rule notes: what it notes of it.
+    """
 
 
 @dataclass(slots=True)
@@ -29,3 +32,5 @@ class Facts:
     mentions: tuple[Mention, ...] = ()
     provisional: bool = False
     """Whether a rule asked about the project, so that the result holds for this project only."""
+    asked_elsewhere: bool = False
+    """Whether a rule asked about files that no rule looks into, of which nobody notes whether they change."""

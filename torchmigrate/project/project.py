@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.model.findings import Fix
 from torchmigrate.model.symbols import join, segments
 from torchmigrate.model.vocabulary import Kind, Safety
+from torchmigrate.project import texts
 from torchmigrate.project.folders import is_within
 from torchmigrate.semantics.links import Links
 
@@ -33,6 +34,7 @@ class Project:
         read: Callable[[str], bytes] | None = None,
         *,
         is_whole: bool = True,
+        root: str = "",
     ) -> None:
         self.is_whole = is_whole
         """Whether these are all files that can observe each other: what is not among them, nobody does."""
@@ -43,6 +45,8 @@ class Project:
         self._uses: dict[tuple[tuple[str, ...], frozenset[Kind]], list[Mention]] = {}
         self._paths = dict.fromkeys(paths)
         self._read = read
+        self._root = root
+        self._elsewhere: dict[tuple[str, ...], list[tuple[str, int, str]]] = {}
         self._spelling: dict[tuple[tuple[Sought, ...], str, tuple[str, ...]], list[tuple[str, int]]] = {}
         for path in self._paths:
             self._by_stem.setdefault(os.path.basename(module_path(path)), []).append(path)
@@ -114,6 +118,19 @@ class Project:
                 if all(found) and isinstance(found[0], re.Match):
                     yield path, text.count(b"\n", 0, found[0].start()) + 1
                     break
+
+    def elsewhere(self, expressions: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
+        """The first match of each of the regular ``expressions`` in each text file of the tree that is not looked at.
+
+        ``expressions`` are given by the suffixes of files, with a space around each (`" .cc .cpp "`). A match is a
+        path as it is shown, a line, and the text. What is excluded from the check is searched as well.
+        """
+        key = tuple(f"{suffixes}\0{expression}" for suffixes, expression in expressions.items())
+        if key not in self._elsewhere:
+            self._elsewhere[key] = (
+                list(texts.search(self._root, expressions, self.__contains__)) if self._root else []
+            )
+        return iter(self._elsewhere[key])
 
     def links(self, path: str) -> ProjectLinks:
         """What names mean that the file at ``path`` imports from other files of the project."""

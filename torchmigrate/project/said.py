@@ -24,6 +24,8 @@ class Said:
     """The first fault of each rule, by its code."""
     asked_project: bool = False
     """Whether a rule asked about the project."""
+    asked_elsewhere: bool = False
+    """Whether it asked about files that no rule looks into."""
     mentions: list[Mention] = field(default_factory=list)
     """The packages that a project file names."""
 

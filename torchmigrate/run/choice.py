@@ -15,6 +15,19 @@ class Choice:
         self._choose = choose
         self._answers: dict[str, dict[tuple[str, Span | None], bool]] = {}
         """By path; a place is where the finding lies after all that has been fixed by now."""
+        self._begun: dict[str, dict[tuple[str, Span | None], bool]] = {}
+        """The same for the files as the pass has met them."""
+        self._unmoved: set[str] = set()
+
+    def begin(self) -> None:
+        """A pass over all files begins."""
+        self._begun = {}
+
+    def meet(self, path: str) -> None:
+        """The file is as the pass has met it, for the first time or once again."""
+        begun = self._begun.setdefault(path, dict(self._answers.get(path, {})))
+        self._answers[path] = dict(begun)
+        self._unmoved.add(path)
 
     def __call__(self, finding: Finding) -> bool:
         """Whether to apply the fix of a finding."""
@@ -24,11 +37,14 @@ class Choice:
         key = (finding.code, finding.span)
         if key not in answers:
             answers[key] = self._choose(finding)
+            if finding.path in self._unmoved:
+                self._begun[finding.path][key] = answers[key]
         return answers[key]
 
     def moved(self, path: str, text: bytes, edits: list[Edit], applied: Sequence[Finding]) -> None:
         """Takes note that ``edits`` were made in the ``text`` of a file, for the findings ``applied``."""
         answers = self._answers.get(path)
+        self._unmoved.discard(path)
         if answers:
             shift = Shift(text, edits)
             done = {(finding.code, finding.span) for finding in applied}

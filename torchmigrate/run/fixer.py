@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
 from functools import cached_property, partial
 
 from torchmigrate.model.faults import fault
@@ -11,27 +12,9 @@ from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.model.vocabulary import Safety
 from torchmigrate.project.project import Imported
 from torchmigrate.run.choice import Choice
+from torchmigrate.run.joint import FixResult
 from torchmigrate.run.scanner import Scanner
 from torchmigrate.settings.settings import Settings
-
-
-@dataclass(frozen=True, slots=True)
-class FixResult:
-    """What fixing makes of one file; ``before`` and ``after`` are its whole content."""
-
-    path: str
-    before: bytes
-    after: bytes
-    applied: tuple[Finding, ...]
-    result: FileResult
-    """What remains after fixing."""
-
-    def then(self, later: FixResult) -> FixResult:
-        """What this pass over the file and a ``later`` one come to."""
-        if not self.applied:
-            return later
-        after = later.after if later.applied else self.after
-        return replace(later, before=self.before, after=after, applied=self.applied + later.applied)
 
 
 class Fixer:
@@ -41,13 +24,14 @@ class Fixer:
         self._scanner = scanner
         self._choice = choice
 
-    def fixed(self, place: str) -> FixResult:
-        """The file at ``place`` with its fixes applied; nothing is written."""
+    def fixed(self, place: str, left_out: Collection[str]) -> FixResult:
+        """The file at ``place`` with its fixes applied, but for the joint ones ``left_out``; nothing is written."""
         from torchmigrate.engine.fixing import Wanted
         from torchmigrate.text.source import SourceError
 
         result = self._scanner.result(place)
-        applies = partial(_applies, self._settings(place))
+        applies = partial(_applies, self._settings(place), left_out)
+        self._choice.meet(result.path)
         if not any(applies(finding) for finding in result.findings):
             return FixResult(result.path, b"", b"", (), result)
         project = self._scanner.project
@@ -82,6 +66,8 @@ class Fixer:
         return imported
 
 
-def _applies(settings: Settings, finding: Finding) -> bool:
+def _applies(settings: Settings, left_out: Collection[str], finding: Finding) -> bool:
     allowed = (Safety.SAFE, Safety.UNSAFE) if settings.unsafe_fixes else (Safety.SAFE,)
-    return finding.fix is not None and finding.fix.safety in allowed
+    fix = finding.fix
+    is_left_out = fix is not None and fix.joint is not None and fix.joint.name in left_out
+    return fix is not None and fix.safety in allowed and not is_left_out

@@ -102,6 +102,7 @@ class _Facts(NamedTuple):
     unlinked: frozenset[str]
     mentions: list[_Mention]
     provisional: bool
+    asked_elsewhere: bool
 
 
 class _Kept(NamedTuple):
@@ -112,9 +113,9 @@ class _Kept(NamedTuple):
 
 def _kept(told: Facts) -> _Facts:
     mentions = [_Mention(one.symbol, one.kind, one.line, one.constants) for one in told.mentions]
-    return _Facts(told.exports, told.unlinked, mentions, told.provisional)
+    return _Facts(told.exports, told.unlinked, mentions, told.provisional, told.asked_elsewhere)
 
 
 def _told(path: str, kept: _Facts) -> Facts:
     made = tuple(Mention(one.symbol, one.kind, path, one.line, one.constants) for one in kept.mentions)
-    return Facts(kept.exports, kept.unlinked, made, kept.provisional)
+    return Facts(kept.exports, kept.unlinked, made, kept.provisional, kept.asked_elsewhere)

@@ -8,7 +8,8 @@ from dataclasses import replace
 from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.choice import Choice
-from torchmigrate.run.fixer import Fixer, FixResult
+from torchmigrate.run.fixer import Fixer
+from torchmigrate.run.joint import FixResult, together
 from torchmigrate.run.known import Known
 from torchmigrate.run.scanner import Progress, Scanner
 from torchmigrate.run.snapshot import Snapshot
@@ -30,7 +31,7 @@ def check(
         yield from kept
         return
     scanner.scan(progress)
-    if snapshot is not None and not scanner.failed:
+    if snapshot is not None and scanner.is_lasting:
         snapshot.store(scanner.results)
     for place in scanner.named:
         yield scanner.result(place)
@@ -55,8 +56,8 @@ def fix(
         scanner = Scanner(tree, cache, known)
         scanner.scan(progress)
         progress = None  # the passes to come are shorter, and not foreseen
-        fixer = Fixer(scanner, choice)
-        fresh = {place: fixer.fixed(place) for place in scanner.named}
+        choice.begin()
+        fresh = together(scanner.named, Fixer(scanner, choice).fixed)
         results = {place: results[place].then(one) if results else one for place, one in fresh.items()}
         changed = {place: fixed.after for place, fixed in fresh.items() if fixed.applied}
         if not changed:

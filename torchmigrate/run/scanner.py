@@ -13,6 +13,7 @@ from torchmigrate.project.project import Project
 from torchmigrate.run import sharing
 from torchmigrate.run.cache import Cache, digest
 from torchmigrate.run.engines import Engines
+from torchmigrate.run.joint import joints, settled
 from torchmigrate.run.known import Known, Memory
 from torchmigrate.run.looker import Looker
 from torchmigrate.run.snapshot import Stamps
@@ -39,7 +40,7 @@ class Scanner:
         self.cache = cache or Cache(None)
         self.engines = Engines({folder: tree.profile_of(folder) for folder in folders}, self.cache)
         self._reading = partial(_content, self.files)  # and no method: it travels to other processes
-        self.project = Project(self.files, self._reading, is_whole=tree.is_whole)
+        self.project = Project(self.files, self._reading, is_whole=tree.is_whole, root=tree.root)
         self.failed = False
         """Whether a file could not be looked at, which may go better the next time."""
         self.known = known
@@ -47,7 +48,16 @@ class Scanner:
         self._looker = Looker(self.engines, self.project, self.cache)
         self._packed: dict[str, bytes] = {}
         """What each file gave, if anything, for `torchmigrate.run.wire` to unpack."""
+        self._joining: set[str] = set()
+        """The named files with parts of joint fixes."""
+        self._asked_elsewhere = False
+        """Whether a rule has looked into files that have no stamps."""
         self._root = tree.root
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether the results hold as long as the files have these stamps."""
+        return not (self.failed or self._asked_elsewhere)
 
     @cached_property
     def stamps(self) -> Stamps:
@@ -98,6 +108,7 @@ class Scanner:
         for told in facts.values():
             self.project.mention(told.mentions)
         self._last_looks([place for place in self.named if place in facts and facts[place].provisional])
+        self._settle()
         self.known = Known(self.stamps.by_place, facts, self.project.exports)
         if memory is not None and not self.failed and self.known.stamps != known.stamps:
             memory.store(self.known)
@@ -125,7 +136,16 @@ class Scanner:
         for place, look in sharing.looks(self._looker, files, first=False):
             self.failed = self.failed or look.failed
             if look.scan is not None:
+                self._asked_elsewhere |= look.scan.facts.asked_elsewhere
                 self._keep(place, look.scan.result)
+
+    def _settle(self) -> None:
+        """Withholds the joint fixes that lack a part."""
+        parts = [self.result(place) for place in self._joining]
+        paths = {path for one in parts for joint in joints(one.findings).values() for path in joint.paths}
+        places = {self.files[place].path: place for place in self.named if self.files[place].path in paths}
+        for path, result in settled({path: self.result(place) for path, place in places.items()}).items():
+            self._keep(places[path], result)
 
     def _link(self, facts: dict[str, Facts], fresh: Sequence[str]) -> None:
         """Follows names from file to file; only from those that are ``fresh`` there may be any to follow."""
@@ -140,8 +160,11 @@ class Scanner:
         Linker(list(self.files), self._reading, look, facts, self.project, watch).link(fresh)
 
     def _keep(self, place: str, result: FileResult) -> None:
+        self._joining.discard(place)
         if place in self._reported and result.says_anything:
             self._packed[place] = pack(result)
+            if joints(result.findings):
+                self._joining.add(place)
         else:
             self._packed.pop(place, None)
 

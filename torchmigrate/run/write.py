@@ -13,7 +13,7 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -28,6 +28,15 @@ class Changed(Exception):
     """The file is no longer what was read, or is about to be something else: somebody else writes it."""
 
 
+class NotWritten(Exception):
+    """Of files that are written together, the one at ``path`` could not be, and none is; ``error`` says why."""
+
+    def __init__(self, path: str, error: OSError | Changed) -> None:
+        super().__init__(path)
+        self.path = path
+        self.error = error
+
+
 def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> list[str]:
     """Makes ``data`` the content of the file ``path``, whose content is ``expected``.
 
@@ -40,6 +49,38 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> 
     file, and OSError (PermissionError for a file without write permission) if it cannot be written. The file is
     untouched then, and the temporary one gone.
     """
+    with _uninterrupted(), _ready(path, data, expected) as ready:
+        return ready()
+
+
+def write_together(files: Sequence[tuple[str, bytes, bytes]]) -> list[list[str]]:
+    """Does for several files, each as `write_atomic` takes it, what that does for one: all are replaced, or none.
+
+    Nothing is replaced before all are ready to be. Should a replacement fail even so, those before it are taken back.
+    Raises NotWritten.
+    """
+    done: list[list[str]] = []
+    with _uninterrupted(), contextlib.ExitStack() as stack:
+        path = ""
+        try:
+            ready = []
+            for path, data, expected in files:
+                ready.append(stack.enter_context(_ready(path, data, expected)))
+            for (path, *_), replace in zip(files, ready, strict=True):  # noqa: B007
+                done.append(replace())
+        except BaseException as error:
+            for path_done, data, expected in reversed(files[: len(done)]):
+                with contextlib.suppress(OSError, Changed):
+                    write_atomic(path_done, expected, data)
+            if isinstance(error, (OSError, Changed)):
+                raise NotWritten(path, error) from error
+            raise
+    return done
+
+
+@contextlib.contextmanager
+def _ready(path: str | os.PathLike[str], data: bytes, expected: bytes) -> Iterator[Callable[[], list[str]]]:
+    """The new content beside the file, and the function that puts it in the file's place; see `write_atomic`."""
     target = Path(os.path.realpath(path, strict=True))
     status = target.stat()
     if not stat.S_ISREG(status.st_mode):
@@ -48,17 +89,21 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> 
         raise PermissionError("it is read-only")
     if not os.access(target.parent, os.W_OK):
         raise PermissionError("its folder is read-only")
-    with _uninterrupted(), beside(target) as (temporary, file):
+    with beside(target) as (temporary, file):
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
         file.close()
         lost = attributes.copy(status, target, temporary)
-        if files.read(target) != expected:
-            raise Changed("it has changed since it was read")
-        os.replace(temporary, target)
+
+        def replace() -> list[str]:
+            if files.read(target) != expected:
+                raise Changed("it has changed since it was read")
+            os.replace(temporary, target)
+            return lost
+
+        yield replace
     _sync_folder(target.parent)
-    return lost
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from torchmigrate.model.findings import Finding
-from torchmigrate.run.fixer import FixResult
+from torchmigrate.run.joint import FixResult
 from torchmigrate.trials.baseline import SLOWER, Baseline, Unusable
 from torchmigrate.trials.command import Command, Outcome
 from torchmigrate.trials.copies import copied

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
@@ -22,6 +23,7 @@ from .._authoring.authoring import (
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Scope
 
 ASKS = (*TRACES, *TRACE_MODULES, *SCRIPTS, *FREEZES, *OPTIMIZES, *SAVES, *SAVE_METHODS, *LOADING)
 """What a rule must put into its ``asks`` for chains to be found."""
@@ -47,6 +49,16 @@ _MOVES = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", 
 _MODES = frozenset({"eval", "train"})
 
 
+@dataclass(slots=True)
+class File:
+    """One file that a chain saves."""
+
+    paths: list[ast.expr]
+    """What it is saved to, and what it is loaded from in the same module."""
+    is_read: bool = False
+    """Whether the module runs what it loads from there."""
+
+
 class Chain:
     """A call that gives a ScriptModule, and all that its scope does with the result.
 
@@ -69,6 +81,10 @@ class Chain:
         self.modules: list[ast.expr] = []
         """Where it serves as a module: called, moved, asked for its parameters."""
         self.saves: list[tuple[ast.expr, ast.Call]] = []
+        self.files: list[File] = []
+        """The files that the saves make, once `saving` has told them apart."""
+        self.kept: list[str] = []
+        """How others may reach the result of a load: attributes (``Class.name``), functions that return it, globals."""
         self.keys_matter = False
         """Whether the names of its parameters are used."""
         self.moved = False
@@ -87,11 +103,20 @@ class Chain:
         return argument(call, 0 if is_method(place, call) else 1, "f")
 
     def _follow(self, value: ast.expr) -> None:
+        if self.use.symbol in LOADING and isinstance(self._scope_of(value).node, ast.Module):
+            parent = self.flow.parents[value]
+            targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
+            self.kept += [target.id for target in targets if isinstance(target, ast.Name)]
         try:
-            for place in self.flow.places(value, self.scope):
+            for place in self.flow.places(value, self._scope_of(value)):
                 self._sort(place)
         except Escape as way:
             raise NoFix(f"its result {way}") from None
+
+    def _scope_of(self, node: ast.AST) -> Scope:
+        while not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)):
+            node = self.flow.parents[node]
+        return next(scope for scope in self.ctx.uses.scopes.all if scope.node is node)
 
     def _sort(self, place: ast.expr) -> None:
         parent = self.flow.parents[place]
@@ -109,15 +134,37 @@ class Chain:
             self._argument(place, parent)
         elif isinstance(parent, ast.keyword) and isinstance(around, ast.Call):
             self._argument(place, around)
+        elif isinstance(parent, (ast.Assign, ast.AnnAssign)) and parent.value is place:
+            self._attribute(parent)
+        elif isinstance(parent, ast.Return) and self.use.symbol in LOADING:
+            self._returned(parent)
         elif not _is_none_test(parent):
-            way = RETURNED if is_returned(place, self.flow.parents) else self._way_out(parent)
+            way = RETURNED if is_returned(place, self.flow.parents) else "goes where it cannot be followed"
             raise NoFix(f"its result {way}")
 
-    def _way_out(self, parent: ast.AST) -> str:
-        if isinstance(parent, (ast.Assign, ast.AnnAssign)):
-            target = parent.targets[0] if isinstance(parent, ast.Assign) else parent.target
-            return f"is kept in `{self.ctx.text(target)}`, which other functions can use"
-        return "goes where it cannot be followed"
+    def _attribute(self, statement: ast.Assign | ast.AnnAssign) -> None:
+        """Follows a loaded module that a method keeps in ``self.name``, through all methods of its class."""
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        out = NoFix(f"its result is kept in `{self.ctx.text(target)}`, which other functions can use")
+        owner = self.scope.parent.node if self.scope.parent is not None else None
+        if not (
+            isinstance(target, ast.Attribute)
+            and isinstance(target.value, ast.Name)
+            and target.value.id == "self"
+            and isinstance(owner, ast.ClassDef)
+            and self.use.symbol in LOADING
+            and (isinstance(statement, ast.AnnAssign) or len(statement.targets) == 1)
+        ):
+            raise out
+        inside = set(ast.walk(owner))
+        for node in self.flow.parents:
+            if not isinstance(node, ast.Attribute) or node.attr != target.attr or node is target:
+                continue
+            is_own = node in inside and isinstance(node.value, ast.Name) and node.value.id == "self"
+            if not is_own or not isinstance(node.ctx, ast.Load):
+                raise out
+            self._sort(node)
+        self.kept.append(f"{owner.name}.{target.attr}")
 
     def _method(self, place: ast.expr, attribute: ast.Attribute, call: ast.Call) -> None:
         name = attribute.attr
@@ -152,6 +199,26 @@ class Chain:
             self._follow(call)
         elif not (name is None and isinstance(call.func, ast.Name) and call.func.id == "print"):
             raise NoFix(f"its result is passed to `{self.ctx.text(call.func)}`")
+
+    def _returned(self, statement: ast.Return) -> None:
+        """Follows a loaded module through the calls of the function that returns it."""
+        function = self._scope_of(statement).node
+        out = NoFix(f"its result {RETURNED}")
+        if not isinstance(function, ast.FunctionDef) or function.decorator_list:
+            raise out
+        if not isinstance(self.flow.parents[function], ast.Module) or function.name in self.kept:
+            raise out
+        self.kept.append(function.name)
+        names = [
+            node for node in self.flow.parents if isinstance(node, ast.Name) and node.id == function.name
+        ]
+        calls = [self.flow.parents[node] for node in names]
+        for name, call in zip(names, calls, strict=True):
+            if not isinstance(call, ast.Call) or call.func is not name:
+                raise out
+            self._follow(call)
+        if not calls:
+            raise out
 
 
 def is_method(place: ast.expr, call: ast.Call) -> bool:

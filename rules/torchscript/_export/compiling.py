@@ -57,7 +57,7 @@ def without_modes(chain: Chain) -> Iterator[Change]:
     """Takes `.eval()` and `.train()` away, which an exported module refuses."""
     for place, call in chain.modes:
         statement = chain.flow.parents[call]
-        if isinstance(statement, ast.Expr) and isinstance(place, ast.Name):
+        if isinstance(statement, ast.Expr) and isinstance(place, (ast.Name, ast.Attribute)):
             yield Remove(statement)
         else:
             yield replace(call, "{module}", module=place)

@@ -18,13 +18,14 @@ from torchmigrate.rewrite.changes import (
     template,
 )
 from torchmigrate.semantics.calls import argument, arguments, value
+from torchmigrate.semantics.resolve import leaf
 
 from .._authoring.authoring import SCRIPTS, TRACE_MODULES
 from .chain import Chain
 from .compiling import without_modes, without_wrappers
 from .saving import saved
 from .sizes import dynamic_shapes
-from .values import inputs_of, kind_of
+from .values import binding_of, inputs_of, kind_of
 
 if TYPE_CHECKING:
     from torchmigrate.semantics.scopes import Place
@@ -59,6 +60,9 @@ def exported(chain: Chain, model: ast.expr, inputs: ast.expr | None) -> Fix:
     """
     if kind_of(model, chain.use, chain.ctx) == "scripted":
         raise NoFix("`torch.export` takes no module that is scripted or traced already")
+    made = binding_of(model, chain.scope, chain.ctx) if isinstance(model, ast.Name) else model
+    if isinstance(made, ast.Call) and leaf(made.func) == "compile":
+        raise NoFix("what it traces is compiled already, and no plain module any more")
     if chain.saves and chain.moved:
         raise NoFix("the result is moved after the trace; move the model before, so that the export has it")
     given = _scripted(chain, model, inputs) if chain.use.symbol in SCRIPTS else _traced(chain, inputs)

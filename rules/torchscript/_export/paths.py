@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
+import re
 from typing import TYPE_CHECKING
 
 from torchmigrate.rewrite.changes import RenameFile
@@ -21,12 +21,15 @@ _SUFFIXES = (".pt", ".pth")
 
 
 def is_same(path: ast.expr | None, other: ast.expr, use: Use, chain: Chain) -> bool:
-    """Whether two expressions name the same file: equal literals, or the same text in one scope."""
+    """Whether two expressions name the same file: equal literals, the same text in one scope, or the same name."""
     if path is None:
         return False
     if isinstance(path, ast.Constant) and isinstance(other, ast.Constant):
         return bool(path.value == other.value)
-    return use.place.scope is chain.scope and ast.dump(path) == ast.dump(other)
+    if use.place.scope is chain.scope and ast.dump(path) == ast.dump(other):
+        return True
+    name = identity(path, use, chain.ctx)
+    return name is not None and name == identity(other, chain.use, chain.ctx)
 
 
 def may_be_same(path: ast.expr | None, other: ast.expr, use: Use, chain: Chain) -> bool:
@@ -34,9 +37,7 @@ def may_be_same(path: ast.expr | None, other: ast.expr, use: Use, chain: Chain) 
 
     It is another one where both names are written out and differ, and where it is no file but a buffer.
     """
-    flow = chain.ctx.uses.flow
-    value = flow.definition(path, use.place.scope) if isinstance(path, ast.Name) else path
-    if isinstance(value, ast.Call) and leaf(value.func) == "BytesIO" and use.place.scope is not chain.scope:
+    if is_buffer(path, use, chain.ctx) or is_buffer(other, chain.use, chain.ctx):
         return False
     names = _name(path, use, chain.ctx), _name(other, chain.use, chain.ctx)
     return None in names or names[0] == names[1]
@@ -47,23 +48,105 @@ def _name(path: ast.expr | None, use: Use, ctx: Context) -> str | None:
     literal = _literal(path, use, ctx) if path is not None else None
     if isinstance(literal, ast.JoinedStr):
         end = string(literal.values[-1]) if literal.values else None
-        return os.path.basename(end) if end is not None and "/" in end else None
+        return os.path.basename(end) or None if end is not None and "/" in end else None
     text = string(literal) if literal is not None else None
     return os.path.basename(text) if text is not None else None
 
 
-def renamed(paths: list[ast.expr], ctx: Context, use: Use) -> Iterator[RenameFile]:
-    """Gives the file that all the paths name the suffix ``.pt2``, unless something else names it too."""
+def identity(path: ast.expr | None, use: Use, ctx: Context) -> str | None:
+    """What tells the file from others in the whole project: its name where it is written out, else None.
+
+    A name is written out in a literal, in the default of the command line's option that it comes from, or in one way
+    only where the file says how it is called (``--model exp/encoder.pt``). A constant of another module of the
+    project, ``config.MODEL``, is a name as well.
+    """
+    if path is None:
+        return None
+    name = _name(path, use, ctx)
+    if name is not None:
+        return name
+    return _of_option(path, use, ctx) or _of_constant(path, use, ctx)
+
+
+def is_buffer(path: ast.expr | None, use: Use, ctx: Context) -> bool:
+    """Whether what is saved to or loaded from is no file but a buffer in memory."""
+    value = _within(path, use, ctx) if path is not None else None
+    return isinstance(value, ast.Call) and leaf(value.func) == "BytesIO"
+
+
+def is_temporary(path: ast.expr, use: Use, ctx: Context) -> bool:
+    """Whether a file goes as it came: a buffer in memory, or what is called temporary."""
+    if is_buffer(path, use, ctx):
+        return True
+    names = [node for node in ast.walk(path) if isinstance(node, ast.Name)]
+    values = [ctx.uses.flow.definition(name, use.place.scope) for name in names]
+    text = " ".join(ast.unparse(node) for node in (path, *(value for value in values if value is not None)))
+    return re.search(r"(?i)te?mp", text) is not None
+
+
+def _within(path: ast.expr, use: Use, ctx: Context) -> ast.expr:
+    """The last part of a path, through variables and what only makes a path of another."""
+    for _ in range(6):
+        if isinstance(path, ast.Name):
+            value = ctx.uses.flow.definition(path, use.place.scope)
+            if value is None:
+                return path
+            path = value
+        elif isinstance(path, ast.Call) and path.args and leaf(path.func) in _WRAPPERS:
+            path = path.args[-1]
+        elif isinstance(path, ast.BinOp) and isinstance(path.op, (ast.Div, ast.Add)):
+            path = path.right
+        else:
+            return path
+    return path
+
+
+_WRAPPERS = frozenset({"join", "Path", "str", "joinpath", "abspath", "expanduser", "realpath", "fspath"})
+
+
+def _of_option(path: ast.expr, use: Use, ctx: Context) -> str | None:
+    """The one name that the file gives for ``args.option``: as the option's default, or where it shows a command."""
+    end = _within(path, use, ctx)
+    if not isinstance(end, ast.Attribute) or not isinstance(end.value, ast.Name):
+        return None
+    option = "--" + end.attr.replace("_", "-")
+    names: set[str] = set()
+    for node in ast.walk(ctx.source.tree):
+        if isinstance(node, ast.Call) and leaf(node.func) == "add_argument":
+            options = {string(given) for given in node.args}
+            default = next((k.value for k in node.keywords if k.arg == "default"), None)
+            text = string(default) if default is not None else None
+            if text and options & {option, option.replace("-", "_"), "--" + end.attr}:
+                names.add(os.path.basename(text))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and option in node.value:
+            shown = re.findall(rf"{re.escape(option)}[ =\\\s]+(\S+\.\w+)", node.value)
+            names.update(os.path.basename(name) for name in shown)
+    return names.pop() if len(names) == 1 else None
+
+
+def _of_constant(path: ast.expr, use: Use, ctx: Context) -> str | None:
+    """The last two names of a constant in capitals of another module."""
+    end = _within(path, use, ctx)
+    if not isinstance(end, (ast.Name, ast.Attribute)) or not (leaf(end) or "").isupper():
+        return None
+    resolved = ctx.resolve(end, use)
+    if resolved is None or not resolved.certain or resolved.names[0].startswith("torch."):
+        return None
+    parts = resolved.names[0].lstrip(".").split(".")
+    return ".".join(parts[-2:]) if len(parts) > 1 else None
+
+
+def renaming(paths: list[ast.expr], ctx: Context, use: Use) -> list[RenameFile]:
+    """What gives the file that all the paths name the suffix ``.pt2``; empty where something else names it too."""
     found = [_literal(path, use, ctx) for path in paths]
     literals = [literal for literal in found if literal is not None and _has_suffix(literal)]
     if len(literals) < len(paths):
-        return
+        return []
     names = {_text(literal) for literal in literals}
     for node in ast.walk(ctx.source.tree):
         if isinstance(node, _LITERALS) and _text(node) in names and node not in literals:
-            return
-    for literal in dict.fromkeys(literals):
-        yield RenameFile(literal, ".pt2")
+            return []
+    return [RenameFile(literal, ".pt2") for literal in dict.fromkeys(literals)]
 
 
 def _has_suffix(literal: Literal) -> bool:

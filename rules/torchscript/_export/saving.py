@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Iterator
 
 from torchmigrate.api import Kind, NoFix, NotYet, Use
 from torchmigrate.model.findings import Change
-from torchmigrate.rewrite.changes import AddArgument, DropArguments, NameArgument, Rename, replace, template
-from torchmigrate.semantics.calls import argument, arguments, value
-from torchmigrate.semantics.resolve import string
+from torchmigrate.rewrite.changes import AddArgument, NameArgument, Rename, replace, template
+from torchmigrate.semantics.calls import argument
 
 from .._authoring.authoring import LOADING, SAVE_METHODS, SAVES
-from .chain import Chain, is_method
-from .compiling import without_modes
-from .paths import is_same, may_be_same, renamed
+from .chain import Chain, File, is_method
+from .loading import loaded
+from .paths import is_same, may_be_same
 
 _NEW_KEYWORDS = {"m": "ep", "_extra_files": "extra_files"}
 
@@ -23,21 +21,20 @@ _NEW_KEYWORDS = {"m": "ep", "_extra_files": "extra_files"}
 def saved(chain: Chain) -> Iterator[Change]:
     """``m.save(p)``, ``torch.jit.save(m, p)`` → ``torch.export.save(m, p2)``, and so what loads the same files.
 
-    Raises NoFix where something else may use the files.
+    Raises NoFix where something else in this file may use the files.
     """
-    files: list[list[ast.expr]] = []
     for place, call in chain.saves:
         path = chain.path_of(place, call)
         if path is None or any(isinstance(argument, ast.Starred) for argument in call.args):
             raise NoFix("the path that it is saved to is not written out")
         yield from _save(chain, place, call)
-        same = next((paths for paths in files if is_same(path, paths[0], chain.use, chain)), None)
+        same = next((file for file in chain.files if is_same(path, file.paths[0], chain.use, chain)), None)
         if same is None:
-            files.append([path])
+            chain.files.append(File([path]))
         else:
-            same.append(path)
-    for paths in files:
-        yield from _followed(chain, paths)
+            same.paths.append(path)
+    for file in chain.files:
+        yield from _followed(chain, file)
 
 
 def _save(chain: Chain, place: ast.expr, call: ast.Call) -> Iterator[Change]:
@@ -58,36 +55,30 @@ def _save(chain: Chain, place: ast.expr, call: ast.Call) -> Iterator[Change]:
         yield NameArgument(call.args[position], "extra_files")
 
 
-def _followed(chain: Chain, paths: list[ast.expr]) -> Iterator[Change]:
-    """Renames the file that is saved to ``paths``, and lets what loads it follow."""
-    ctx, path = chain.ctx, paths[0]
+def _followed(chain: Chain, file: File) -> Iterator[Change]:
+    """Lets what loads the file in this module follow, and adds the paths that it is loaded from."""
+    ctx, path = chain.ctx, file.paths[0]
     if any(is_same(other, path, use, chain) for use, other in _other_saves(chain)):
         raise NoFix("the same file is saved elsewhere as well")
-    for use in ctx.uses.found:
-        if use.symbol not in LOADING or use.call is None:
-            continue
-        read = argument(use.call, 0, "f")
-        if read is not None and is_same(read, path, use, chain):
-            paths.append(read)
-            yield from _loaded(chain, use, use.call)
-        elif may_be_same(read, path, use, chain):
+    loads = [(use, use.call) for use in ctx.uses.found if use.symbol in LOADING and use.call is not None]
+    reads = [(use, argument(call, 0, "f")) for use, call in loads]
+    mine = [(use, read) for use, read in reads if read is not None and is_same(read, path, use, chain)]
+    chain.members += [use.node for use, _ in mine]
+    for use, read in reads:
+        if (use, read) not in mine and may_be_same(read, path, use, chain):
             raise NotYet(
                 f"line {use.node.lineno} no longer loads a TorchScript file, which may be the one that is saved"
             )
-    for mention in ctx.project.uses(*LOADING, kinds=(Kind.CALL,)):
-        if mention.path != ctx.source.path and _may_be(dict(mention.constants), path):
-            raise NotYet(
-                f"{mention.path}:{mention.line} no longer loads a TorchScript file, which may be the one that is saved"
-            )
-    yield from renamed(paths, ctx, chain.use)
-
-
-def _may_be(given: dict[str, object], path: ast.expr) -> bool:
-    """Whether a load with these literal arguments, in another file, may read what is saved to ``path``."""
-    read, saved = given.get("0", given.get("f")), string(path)
-    if not isinstance(read, str) or saved is None:
-        return True
-    return os.path.basename(read) == os.path.basename(saved)
+    for use, read in mine:
+        if use.place.scope is chain.scope and use.node.lineno < chain.use.node.lineno:
+            raise NoFix("the file is loaded before it is saved here")
+        file.paths.append(read)
+        result = Chain(use, ctx)
+        try:
+            yield from loaded(use, ctx, result)
+            file.is_read |= bool(result.called_with() or result.kept)
+        except NoFix as none:
+            raise NoFix(f"what loads the file has no fix: {none.reason}") from None
 
 
 def _other_saves(chain: Chain) -> Iterator[tuple[Use, ast.expr]]:
@@ -98,31 +89,3 @@ def _other_saves(chain: Chain) -> Iterator[tuple[Use, ast.expr]]:
             path = argument(use.call, position, "f") if position is not None else None
             if path is not None:
                 yield use, path
-
-
-def _loaded(chain: Chain, use: Use, call: ast.Call) -> Iterator[Change]:
-    """``torch.jit.load(p)`` → ``torch.export.load(p2).module()``, and what is done with the result."""
-    chain.members.append(use.node)
-    if use.place.scope is chain.scope and use.node.lineno < chain.use.node.lineno:
-        raise NoFix("the file is loaded before it is saved here")
-    result = Chain(use, chain.ctx)
-    try:
-        result.follow()
-    except NoFix as none:
-        raise NoFix(f"what loads the file has no fix: {none.reason}") from None
-    if result.saves or result.wrappers:
-        raise NoFix("the loaded file is saved or frozen again")
-    if argument(call, 2, "_extra_files") is not None:
-        raise NoFix("`torch.export.load` gives extra files as str, where `torch.jit.load` gives bytes")
-    if any(keyword.arg not in ("f", "map_location") for keyword in call.keywords):
-        raise NoFix("the arguments of the load are not written out")
-    device = argument(call, 1, "map_location")
-    if isinstance(device, (ast.Lambda, ast.Dict)):
-        raise NoFix("`map_location` is no device")
-    yield chain.ctx.renamed(use, "torch.export.load")
-    yield DropArguments(call, tuple(node for node in arguments(call) if value(node) is device))
-    if device is None or (isinstance(device, ast.Constant) and device.value is None):
-        yield replace(call, "{program}.module()", program=call)
-    else:
-        yield replace(call, "{program}.module().to({device})", program=call, device=device)
-    yield from without_modes(result)

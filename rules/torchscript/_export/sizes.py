@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import NoFix
 from torchmigrate.rewrite.changes import Template, template
 from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.resolve import leaf
 
 from .values import binding_of, shape_of
 
@@ -55,6 +56,47 @@ def dynamic_shapes(chain: Chain, inputs: ast.expr | None) -> Template | None:
     )
     code = f"({shapes},)" if len(entries) == 1 else f"({shapes})"
     return template(code, dim=chain.ctx.symbol("torch.export.Dim", chain.use))
+
+
+def written(inputs: ast.expr | None, chain: Chain) -> str:
+    """The sizes of the inputs as they are written out, ``1x3x8,?``; a question mark for each that is not."""
+    return ",".join(_written(tensor, chain) for tensor in _several(inputs, chain))
+
+
+def given(chain: Chain) -> str:
+    """The same for all calls of the chain's result, separated by blanks."""
+    calls = (",".join(_written(tensor, chain) for tensor in call.args) for call in chain.called_with())
+    return " ".join(calls)
+
+
+def differs(example: str, sizes: str) -> bool:
+    """Whether a call (of `given`) certainly has other sizes than the example (of `written`)."""
+    if not example:
+        return False
+    pairs = (zip(example.split(","), call.split(","), strict=False) for call in sizes.split())
+    return any("?" not in one + other and one != other for pair in pairs for one, other in pair)
+
+
+def _written(tensor: ast.expr, chain: Chain) -> str:
+    sizes = shape_of(tensor, chain.use, chain.ctx)
+    numbers = [_number(size, chain) for size in sizes] if sizes is not None else _nested(tensor, chain)
+    return "x".join(map(str, numbers)) if numbers and None not in numbers else "?"
+
+
+def _nested(tensor: ast.expr, chain: Chain) -> list[int | None]:
+    """The sizes of ``torch.tensor([[1, 2]])``."""
+    if isinstance(tensor, ast.Name):
+        found = binding_of(tensor, chain.scope, chain.ctx)
+        tensor = found if isinstance(found, ast.expr) else tensor
+    if not isinstance(tensor, ast.Call) or not tensor.args or leaf(tensor.func) != "tensor":
+        return []
+    sizes: list[int | None] = []
+    value: ast.expr | None = tensor.args[0]
+    while isinstance(value, (ast.List, ast.Tuple)):
+        starred = any(isinstance(element, ast.Starred) for element in value.elts)
+        sizes.append(None if starred else len(value.elts))
+        value = value.elts[0] if value.elts else None
+    return sizes
 
 
 def _several(inputs: ast.expr | None, chain: Chain) -> list[ast.expr]:

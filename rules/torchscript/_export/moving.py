@@ -1,0 +1,113 @@
+"""A file that is saved, and all that loads it, moved together: this module's part, and what it notes for the others."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Fix, Kind, NoFix, Safety
+from torchmigrate.model.findings import Change, Joint
+from torchmigrate.semantics.calls import argument
+
+from .._authoring.authoring import LOADING, SAVE_METHODS, SAVES, TRACES
+from .chain import Chain
+from .loading import loaded
+from .local import chains
+from .paths import identity, is_buffer, is_temporary, renaming
+from .readers import LOADED, SAVED, Group, Link, group_of
+from .sizes import given, written
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+_TITLE = "Use `torch.export`, and all that follows from it"
+
+
+def moved(chain: Chain, fix: Fix) -> Fix:
+    """The fix of a chain with what its files mean for the project. Raises NoFix where something keeps them as they are."""
+    changes: list[Change] = []
+    groups: list[Group] = []
+    for file in chain.files:
+        path = file.paths[0]
+        name = identity(path, chain.use, chain.ctx)
+        if file.is_read and is_temporary(path, chain.use, chain.ctx):
+            continue
+        group = group_of(name, chain.ctx, is_saved=True, is_read=file.is_read and name is not None)
+        if group.is_renamed:
+            changes += renaming(file.paths, chain.ctx, chain.use)
+        groups.append(group)
+    return _joined(replace(fix, changes=(*fix.changes, *changes)), groups, chain.ctx)
+
+
+def followed(use: Use, ctx: Context) -> Fix:
+    """The fix of what loads a file that another module saves. Raises NoFix."""
+    name = _name(use, ctx)
+    group = group_of(name, ctx, is_saved=False, is_read=True)
+    changes: list[Change] = []
+    paths = []
+    for other in ctx.uses.found:
+        if other.symbol in LOADING and other.kind is Kind.CALL and _name(other, ctx) == name:
+            changes += loaded(other, ctx)
+            paths.append(_path(other))
+    if group.is_renamed:
+        changes += renaming([path for path in paths if path is not None], ctx, use)
+    return _joined(Fix(tuple(changes), Safety.UNSAFE, _TITLE), [group], ctx)
+
+
+def _joined(fix: Fix, groups: Iterable[Group], ctx: Context) -> Fix:
+    """The fix, as the part of a joint one where other modules load the file."""
+    several = [group for group in groups if len(group.paths) > 1]
+    if not several:
+        return fix
+    if len(several) > 1:
+        raise NoFix("it is saved to several files, and other modules load them")
+    [group] = several
+    others = [path for path in group.paths if path != ctx.source.path]
+    title = f"{_TITLE} here and in {', '.join(others)}; what is exported takes the example's sizes only"
+    return replace(fix, title=title, joint=Joint(f"{group.name} of {group.paths[0]}", group.paths))
+
+
+def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object], ...]]]:
+    """What the project has to know of a file that is saved or loaded here."""
+    if use.kind is not Kind.CALL or use.call is None:
+        return
+    if use.symbol in LOADING:
+        if not is_buffer(_path(use), use, ctx):
+            yield LOADED, _link(use, ctx).details
+    elif use.symbol in (*SAVES, *SAVE_METHODS):
+        yield SAVED, _link(use, ctx).details
+
+
+def _link(use: Use, ctx: Context) -> Link:
+    path, kept, shown = _path(use), "", ""
+    found = chains(ctx).get(id(use.node))
+    reason = found.reason if found is not None else "what it is given is not certainly traced in that scope"
+    if use.symbol in LOADING:
+        result = Chain(use, ctx)
+        try:
+            [*_] = loaded(use, ctx, result)
+        except NoFix as none:
+            reason = none.reason
+        else:
+            reason = found.reason if found is not None else None
+        kept, shown = " ".join(result.kept), given(result)
+    elif found is not None and found.chain.use.symbol in TRACES:
+        shown = written(argument(found.chain.call, 1, "example_inputs"), found.chain)
+    paths = [path] if path is not None else []
+    if found is not None:
+        paths = next((file.paths for file in found.chain.files if path in file.paths), paths)
+    renames = bool(paths and renaming(paths, ctx, use))
+    saves = use.symbol not in LOADING
+    name = identity(path, use, ctx)
+    return Link(ctx.source.path, use.node.lineno, saves, name, reason, renames, kept, shown)
+
+
+def _name(use: Use, ctx: Context) -> str | None:
+    return identity(_path(use), use, ctx)
+
+
+def _path(use: Use) -> ast.expr | None:
+    assert use.call is not None
+    return argument(use.call, 1 if use.symbol in SAVES else 0, "f")
