@@ -45,5 +45,5 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
             requirement,
             f"`{found[0].operator}{found[0].version}` keeps torch {render(ctx.options.target)} out",
             severity,
-            fix=lambda: upgrade.fix(requirement, ctx.source, ctx.options),
+            fix=lambda: ctx.move(requirement),
         )

@@ -14,6 +14,9 @@ from torchmigrate.text.source import Source
 
 _OPENING = re.compile(r"(?i:[rbuf]{0,2})(?:\"\"\"|'''|\"|')")
 _WATCHED = re.compile(r"(?:torch\w*|triton|nvidia[\w-]+)(?![\w./-])", re.IGNORECASE)
+_VERSIONED = re.compile(
+    r"[A-Za-z0-9][\w.-]*[ ]?(?:\[[\w, -]+\])?[ ]?\(?(?:[=~!<>]=|===|[<>])[ ]?\d[^\n]*", re.ASCII
+)
 
 
 def read(reader: Reader, source: Source) -> None:
@@ -136,13 +139,17 @@ class _Literals(ast.NodeVisitor):
                 self.reader.wheel(span, self.unit)
             else:
                 self.reader.index(span, self.unit, self.option)
-        elif _WATCHED.match(node.value) and self._is_requirement(node.value):
+        elif self._is_requirement(node.value):
             self.reader.requirement(span, self.unit)
         self.option = ""
 
     def _is_requirement(self, text: str) -> bool:
         """A bare name may be anything; with a version it is a requirement."""
-        return bool(re.search(r"[=<>~]=|[<>]|@", text)) and "\n" not in text
+        if _WATCHED.match(text):
+            return bool(re.search(r"[=<>~]=|[<>]|@", text)) and "\n" not in text
+        from torchmigrate.tables.requirements import is_linked
+
+        return bool(_VERSIONED.fullmatch(text)) or is_linked(text)
 
     def _joined(self, node: ast.JoinedStr) -> list[Value] | None:
         """The values of an f-string whose names are constants of the file."""
