@@ -48,25 +48,29 @@ LINKED = tuple(
 
 STEADY = tuple(
     """
-    absl-py accelerate aiohttp albumentations antlr4-python3-runtime attrs av bitsandbytes black boto3 botorch build
-    certifi cffi charset-normalizer click cloudpickle cmake colorama colossalai compressed-tensors cryptography
-    cython datasets decorator decord deepspeed diffusers dill easydict einops evaluate faiss-cpu fastapi
-    faster-whisper ffmpeg-python filelock fire flake8 flask fsspec ftfy future gitpython gpytorch gradio grpcio
-    gymnasium h5py hatchling hf-transfer httpx huggingface-hub hydra-core imageio imageio-ffmpeg importlib-metadata
-    ipdb ipykernel ipython ipywidgets isort jinja2 joblib jsonlines jsonschema jupyter jupyterlab kornia librosa
-    liger-kernel lightgbm lightning litellm lmdb loguru lpips markdown markdown2 matplotlib mlflow mmengine monai
-    msgpack msgspec mypy networkx ninja nltk notebook numba numpy nvidia-ml-py omegaconf onnx onnxruntime
-    onnxruntime-gpu open-clip-torch openai opencv-python opencv-python-headless openpyxl optimum orjson packaging
-    pandas parameterized peft pillow pip plotly pre-commit prettytable prometheus-client protobuf psutil py-cpuinfo
-    pyarrow pybind11 pycocotools pydantic pygments pynvml pytest pytest-asyncio pytest-cov pytest-mock
+    absl-py accelerate aiohttp albumentations anthropic antlr4-python3-runtime ase attrs av backoff biopython
+    bitsandbytes black boto3 botorch build certifi cffi charset-normalizer click cloudpickle cmake colorama
+    coloredlogs colorlog colossalai compressed-tensors coverage cryptography cython dataclasses-json datasets
+    decorator decord deepspeed diffusers dill docutils easydict editdistance einops evaluate faiss-cpu fastapi
+    faster-whisper ffmpeg-python filelock fire flake8 flask fsspec ftfy future g2p-en gdown gitpython gpytorch
+    gradio gradio-client grpcio gymnasium h5py hatchling hf-transfer hf-xet httpx huggingface-hub hydra-core
+    hypothesis idna imageio imageio-ffmpeg importlib-metadata inflect ipdb ipykernel ipython ipywidgets isort jieba
+    jinja2 jiwer joblib jsonargparse jsonlines jsonschema jupyter jupyterlab kornia librosa liger-kernel lightgbm
+    lightning lightning-utilities litellm lmdb loguru lpips markdown markdown2 matplotlib mlflow mmengine mock
+    modelscope monai mpi4py msgpack msgspec mypy myst-parser nbsphinx networkx nibabel ninja nltk notebook nox numba
+    numpy numpydoc nvidia-ml-py omegaconf onnx onnxruntime onnxruntime-gpu open-clip-torch openai opencv-python
+    opencv-python-headless openpyxl optimum orjson packaging pandas parameterized peft phonemizer pillow pip plotly
+    pre-commit prettytable prometheus-client protobuf psutil py-cpuinfo py7zr pyarrow pybind11 pycocotools pydantic
+    pydicom pydub pygments pynvml pypdf pypinyin pytest pytest-asyncio pytest-benchmark pytest-cov pytest-mock
     pytest-timeout pytest-xdist python-dateutil python-dotenv python-multipart pytorch-lightning
-    pytorch-metric-learning pytorch-msssim pyyaml pyzmq ray regex requests rich rotary-embedding-torch rouge-score
-    ruff s3fs sacrebleu safetensors scikit-image scikit-learn scipy seaborn segmentation-models-pytorch
-    sentence-transformers sentencepiece setuptools setuptools-scm shortuuid six soundfile speechbrain sphinx
-    sse-starlette statsmodels streamlit sympy tabulate tenacity tensorboard tensorboardx termcolor tiktoken timm
-    tokenizers tomli torch-geometric torchdiffeq torchinfo torchmetrics torchsde tqdm transformers trimesh trl typer
-    typing-extensions tyro ultralytics urllib3 uvicorn uvloop vector-quantize-pytorch wandb webdataset websockets
-    wheel x-transformers xgboost xgrammar xxhash yacs zstandard
+    pytorch-metric-learning pytorch-msssim pytz pywin32 pyyaml pyzmq ray rdkit regex requests rich
+    rotary-embedding-torch rouge-score ruff s3fs sacrebleu sacremoses safetensors scikit-image scikit-learn scipy
+    seaborn segmentation-models-pytorch sentence-transformers sentencepiece setuptools setuptools-scm shortuuid
+    simpleitk six soundfile speechbrain sphinx sphinx-rtd-theme sqlalchemy sse-starlette statsmodels streamlit sympy
+    tabulate tenacity tensorboard tensorboardx termcolor tifffile tiktoken timm tokenizers tomli torch-geometric
+    torchdiffeq torchinfo torchio torchmetrics torchsde tox tqdm transformers trimesh trl twine typer
+    typing-extensions tyro tzdata ultralytics unidecode urllib3 uvicorn uvloop vector-quantize-pytorch virtualenv
+    wandb webdataset websockets wheel x-transformers xgboost xgrammar xxhash yacs zarr zstandard
     """.split()  # noqa: SIM905 -- a list of names is read as one
 )
 """What projects commonly pin beside torch, and what is not compiled against it."""
@@ -203,8 +207,9 @@ def ranges(project: str, since: str, *, each: bool) -> list[tuple[str, str | Non
 
 
 def row(project: str, since: str) -> dict[str, Any]:
-    """Everything that the table says of a project."""
+    """Everything that the table says of a project; one that is steady is read from its first years on."""
     each = project in LINKED or project in FAMILY
+    since = since if each else "2019"
     made: dict[str, Any] = {"project": project, "linked": project in LINKED}
     if project not in ("torch", "triton"):
         made["torch"] = ranges(project, since, each=each)
@@ -229,7 +234,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--since", default="2023-06", help="the day of the oldest release that is read")
+    parser.add_argument(
+        "--since", default="2023-06", help="the day of the oldest release that each is read of"
+    )
     parser.add_argument("--only", nargs="+", help="print the rows of these projects, write nothing")
     options = parser.parse_args()
     projects = options.only or sorted({*FAMILY, *LINKED, *STEADY})

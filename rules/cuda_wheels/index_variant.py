@@ -44,6 +44,9 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.tables import wheels
 
     tag = upgrade.tag_of(index)
+    nightly = upgrade.nightly_of(index)
+    if nightly is not None and (reason := upgrade.lacks(nightly, ctx.options)):
+        yield ctx.finding(index, f"`nightly/{nightly}`: {reason}", Severity.INFO)
     if tag is None or not (reason := upgrade.lacks(tag.name, ctx.options)):
         return
     if (not index.option and _is_used(index, ctx)) or _is_of_others(index):

@@ -1,4 +1,4 @@
-"""The compute capabilities that a ``TORCH_CUDA_ARCH_LIST`` names, and those that a CUDA no longer compiles for."""
+"""The compute capabilities that a file compiles for, and those of them that a CUDA no longer compiles for."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.tables import wheels
 from torchmigrate.tables.matrix import number
 
-NAME = "TORCH_CUDA_ARCH_LIST"
+NAMES = ("TORCH_CUDA_ARCH_LIST", "CMAKE_CUDA_ARCHITECTURES", "-gencode")
+"""What names them: torch's own variable, that of CMake, and the option of ``nvcc``."""
 _NAMED = {"Kepler": "3.5", "Maxwell": "5.0", "Pascal": "6.0", "Volta": "7.0"}
 _ENTRY = re.compile(r"(?P<name>\d+\.\d+|[A-Z][a-z]+(?:\+Te[a-z]+)?)(?P<suffix>[af]?(?:\+PTX)?)")
+_DIGITS = re.compile(r"(?:sm_|compute_)?(\d{1,2})(\d)[af]?(?:-real|-virtual)?")
 
 
 def gone(variable: Reference, cuda: str) -> list[str]:
     """The entries of a list that no build with this CUDA is compiled for."""
-    if variable.name != NAME or variable.undecided:
+    if variable.name not in NAMES or variable.undecided:
         return []
     oldest = number(wheels.oldest_architecture(cuda))
     entries = variable.text.split(_separator(variable))
@@ -43,6 +45,8 @@ def _separator(variable: Reference) -> str:
 
 
 def _capability(entry: str) -> str | None:
+    if digits := _DIGITS.fullmatch(entry.strip()):
+        return f"{digits[1]}.{digits[2]}"
     match = _ENTRY.fullmatch(entry.strip())
     if match is None:
         return None

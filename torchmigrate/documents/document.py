@@ -8,7 +8,7 @@ import re
 from functools import cached_property
 from os import PathLike, fspath
 
-from torchmigrate.documents import docker, ini, markdown, python, requirements, shell, toml, yaml
+from torchmigrate.documents import cmake, docker, ini, markdown, python, requirements, shell, toml, yaml
 from torchmigrate.documents.reader import Reader
 from torchmigrate.documents.references import Environment, Purpose, Reference, Role, purpose_of
 from torchmigrate.gates.kinds import kind_of
@@ -103,6 +103,7 @@ _READERS = {
     "yaml": yaml.read,
     "shell": shell.read,
     "make": shell.read_makefile,
+    "cmake": cmake.read,
     "markdown": markdown.read,
     "": shell.read,
 }
@@ -114,6 +115,6 @@ def _role(path: str, kind: str | None) -> Role:
         return Role.DOC
     if kind == "lock":
         return Role.LOCK
-    if name in ("tox.ini", "noxfile.py"):
+    if name in ("tox.ini", "noxfile.py") or name.startswith("Jenkinsfile"):
         return Role.TEST
     return yaml.role_of(path.replace(os.sep, "/"))

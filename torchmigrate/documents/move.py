@@ -196,6 +196,8 @@ class _Plan:
         for wheel in unit.of(Sort.WHEEL):
             raise NoFix(f"held back by `{wheel.text.rpartition('/')[2]}`: it is one wheel")
         for index in unit.of(Sort.INDEX):
+            if "/nightly" in index.text:
+                raise NoFix("an index of nightly builds has no release")
             self._index(unit, index)
         for torch in unit.of(Sort.REQUIREMENT, *TORCH):
             self._torch(torch)
@@ -309,7 +311,7 @@ class _Plan:
                 self.edits.append(edit)
                 self.moves_image = True
         if self.moves_image and self.chosen.cuda:
-            for variable in self.environment.of(Sort.VARIABLE, architectures.NAME):
+            for variable in self.environment.of(Sort.VARIABLE, *architectures.NAMES):
                 if architectures.gone(variable, self.chosen.cuda):
                     self.edits.append(architectures.edit(variable, self.chosen.cuda))
 

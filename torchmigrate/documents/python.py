@@ -14,6 +14,7 @@ from torchmigrate.text.source import Source
 
 _OPENING = re.compile(r"(?i:[rbuf]{0,2})(?:\"\"\"|'''|\"|')")
 _WATCHED = re.compile(r"(?:torch\w*|triton|nvidia[\w-]+)(?![\w./-])", re.IGNORECASE)
+_GENCODE = re.compile(r"arch=compute_(?P<architecture>\d{2,3}[af]?)\b")
 _VERSIONED = re.compile(
     r"[A-Za-z0-9][\w.-]*[ ]?(?:\[[\w, -]+\])?[ ]?\(?(?:[=~!<>]=|===|[<>])[ ]?\d[^\n]*", re.ASCII
 )
@@ -66,6 +67,14 @@ class _Literals(ast.NodeVisitor):
 
     def visit_Assign(self, node: ast.Assign) -> None:
         target = node.targets[0]
+        if isinstance(target, ast.Subscript) and ast.unparse(target.value).endswith("environ"):
+            name = target.slice.value if isinstance(target.slice, ast.Constant) else None
+            if (
+                isinstance(name, str)
+                and isinstance(node.value, ast.Constant)
+                and (span := self._span(node.value))
+            ):
+                self.reader.define(name, span.start, span.end)
         key = target.slice if isinstance(target, ast.Subscript) else None
         target = target.value if isinstance(target, ast.Subscript) else target
         purpose = self._purposes.get(target.id) if isinstance(target, ast.Name) else None
@@ -128,6 +137,10 @@ class _Literals(ast.NodeVisitor):
         span = self._span(node)
         if span is None:
             return
+        for match in _GENCODE.finditer(self.reader.view, span.start, span.end):
+            self.reader.simple(
+                Sort.VARIABLE, "-gencode", Span(*match.span("architecture")), self.reader.unit()
+            )
         option, equals, _ = node.value.partition("=")
         if node.value.startswith("-"):
             self.option = INDEX_OPTIONS.get(option, "")

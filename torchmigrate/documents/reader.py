@@ -28,6 +28,9 @@ INDEX_URL = re.compile(
 )
 """The index of torch's builds, or a mirror of it."""
 
+LIBTORCH = re.compile(rf"https?://download(?:-r2)?\.pytorch\.org/libtorch/{_URL_CHARACTER}+?\.zip", re.ASCII)
+"""An archive of torch's C++ library."""
+
 IMAGE = re.compile(
     r"(?<![\w.-])(?P<repository>nvidia/cuda|pytorch/pytorch|nvidia/pytorch)"
     rf":(?P<tag>(?:{_INSERTION}|\$\w+|[\w.-])+)(?P<digest>@sha256:\w+)?",
@@ -35,7 +38,7 @@ IMAGE = re.compile(
 )
 
 TELLING = re.compile(
-    r"TORCH_CUDA_ARCH_LIST|CUDA_VERSION|TORCH_DISTRIBUTED_USE_TORCHCOMMS"
+    r"TORCH_CUDA_ARCH_LIST|CMAKE_CUDA_ARCHITECTURES|CUDA_VERSION|TORCH_DISTRIBUTED_USE_TORCHCOMMS"
     r"|MACOSX_DEPLOYMENT_TARGET|CIBW_MANYLINUX_\w+_IMAGE"
 )
 """Variables that mean something by themselves."""
@@ -202,6 +205,9 @@ class Reader:
                     self.wheel(span, self.unit())
                 else:
                     self.index(span, self.unit(), "")
+        for match in LIBTORCH.finditer(self.view, start, end):
+            self._taken.append(Span(*match.span()))
+            self._raw.append(_Raw(Sort.WHEEL, "", Span(*match.span()), self.unit()))
         for match in IMAGE.finditer(self.view, start, end):
             digest = "the image's digest is pinned" if match["digest"] else ""
             span = Span(_registry(self.view, match.start()), match.end())

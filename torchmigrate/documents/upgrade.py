@@ -45,6 +45,12 @@ def tag_of(reference: Reference) -> Tag | None:
     return Tag(match["tag"], *match.span("tag"))
 
 
+def nightly_of(reference: Reference) -> str | None:
+    """The CUDA variant of an index of nightly builds; None for others."""
+    match = None if reference.undecided else _TAG.search(reference.text)
+    return match["tag"] if match is not None and match["channel"] == "nightly" else None
+
+
 def lacks(tag: str, options: Options) -> str:
     """Why a variant does not serve the target, as the end of a sentence; empty if it does, or nobody knows."""
     target = render(options.target)
