@@ -183,12 +183,11 @@ def _wheels(state: State) -> Iterator[str]:
     """A Python for which everything that is pinned has a wheel."""
     left, _ = pythons.possible(list(_python_references(state)), state.chosen.python)
     for one, where in _all(state) if left else ():
-        exact = [
-            clause for clause in clauses(one) if clause.operator in ("==", "===") and "*" not in clause.public
-        ]
-        if one.name in FAMILY or not exact or one.style is Style.CONDA:
+        upper = [clause for clause in clauses(one) if clause.is_upper]
+        if one.name in FAMILY or not upper or one.style is Style.CONDA:
             continue
-        version = exact[0].public
+        versions = [max(_let_in(clause), key=number, default=clause.public) for clause in upper]
+        version = min(versions, key=number)
         fitting = {n for n in left if requirements.has_wheel(one.name, version, f"3.{n}") is not False}
         if not fitting:
             oldest, newest = min(left), max(left)

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from torchmigrate.documents import architectures, images
 from torchmigrate.documents.fitting import State, held_back
-from torchmigrate.documents.neighbours import Missing, neighbours
+from torchmigrate.documents.neighbours import Missing, Neighbour, neighbours
 from torchmigrate.documents.references import Environment, Reference, Role, Style, Unit
 from torchmigrate.documents.requirements import logical_lines
 from torchmigrate.documents.specifiers import Clause, applies, clauses, lowest
@@ -82,6 +82,8 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
         beside = tuple(neighbours(source.path, environment, project))
     except Missing as missing:
         raise NoFix(f"what `{missing.name}` brings is not known here") from None
+    if not _knows_torch(environment, beside):
+        raise NoFix("which torch is installed here is said elsewhere")
     elsewhere = [
         Edit(one.span.start, one.span.end, "")
         for one in environment.of(Sort.REQUIREMENT)
@@ -324,6 +326,13 @@ class _Plan:
         if edit is None:
             raise NoFix(f"the version of {reference.name} is put together from several places")
         self.edits.append(edit)
+
+
+def _knows_torch(environment: Environment, beside: tuple[Neighbour, ...]) -> bool:
+    """Whether an environment, or what goes into the same one, says which torch there is."""
+    images = any(image.name == "pytorch/pytorch" for image in environment.of(Sort.IMAGE))
+    asked = any(one.environment.of(Sort.REQUIREMENT, *TORCH) for one in beside)
+    return images or asked or bool(environment.of(Sort.REQUIREMENT, *TORCH))
 
 
 def _concerns_torch(unit: Unit) -> bool:

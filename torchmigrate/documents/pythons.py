@@ -15,7 +15,7 @@ MINORS = range(6, 20)
 
 _IMAGE = re.compile(r"(?:[\w.-]+/)*python:(?:v)?(?P<version>3\.\d+)")
 _SYSTEM = re.compile(
-    r"(?:^|[/:-])(?P<name>ubuntu|debian|bullseye|bookworm|trixie|focal|jammy|noble)[:-]?(?P<number>\d+(?:\.\d+)?)?"
+    r"(?:^|(?<=[/:-]))(?P<name>ubuntu|debian|bullseye|bookworm|trixie|focal|jammy|noble)(?:[:-]?(?P<number>\d+(?:\.\d+)?))?"
 )
 _OF_SYSTEM = {
     "ubuntu18.04": "3.6",
@@ -39,9 +39,8 @@ def of_image(image: str) -> tuple[str | None, bool]:
     """The Python of an image by its name, and whether it is the image's purpose; a system's can be another one's too."""
     if found := _IMAGE.match(image):
         return found["version"], True
-    if found := _SYSTEM.search(image):
-        return _OF_SYSTEM.get(found["name"] + (found["number"] or "")), False
-    return None, False
+    named = (_OF_SYSTEM.get(found["name"] + (found["number"] or "")) for found in _SYSTEM.finditer(image))
+    return next((version for version in named if version), None), False
 
 
 def numbers(reference: Reference) -> set[int] | None:

@@ -88,7 +88,9 @@ _INCLUDING = frozenset(["-r", "--requirement", "-c", "--constraint", "-e", "--ed
 _LOCAL_PROJECT = re.compile(r"(?P<folder>\.{1,2}(?:/[\w./-]*)?|/[\w./-]*|[\w.-]+/[\w./-]*)(?:\[[\w, -]*\])?")
 _SAYING = frozenset(["echo", "printf", "print", "cat", "log", "info", "die", "grep", "sed"])
 """Commands whose arguments are text, whatever it looks like."""
-_INSTALLATION = re.compile(r"\b(?:pip[\d.]*|uv|conda|mamba|micromamba)\s+(?P<verb>install)\s", re.ASCII)
+_INSTALLATION = re.compile(
+    r"\b(?:pip[\d.]*|uv|conda|mamba|micromamba)(?:\s+--?[\w-]+)*\s+(?P<verb>install)\s", re.ASCII
+)
 _PYTHON = re.compile(
     r"(?:/\S*/)?python(?P<version>3\.\d+)(?:-(?:dev|venv|distutils|full|minimal|pip))?",
     re.ASCII,
@@ -216,19 +218,21 @@ def command(reader: Reader, words: list[Word], *, folded: bool = False) -> None:
             commands(reader, word.span.start, word.span.end)
     _pythons(reader, words)
     for number, word in enumerate(words[:-1]):
-        following = words[number + 1].text
-        if following not in _VERBS:
+        is_conda = _CONDA.fullmatch(word.text) is not None
+        if not (is_conda or _INSTALLER.fullmatch(word.text)) or (verb := _verb(words, number + 1)) is None:
             continue
-        if _INSTALLER.fullmatch(word.text):
-            reader.verbs.add(words[number + 1].span.start)
-            if following in ("sync", "install") and number + 2 == len(words) and "pip" not in word.text:
-                reader.environment.includes.append(".")  # `uv sync`, `poetry install`
-            _install(reader, words[number + 2 :], folded=folded)
-            return
-        if _CONDA.fullmatch(word.text):
-            reader.verbs.add(words[number + 1].span.start)
-            _install(reader, words[number + 2 :], conda=True)
-            return
+        reader.verbs.add(words[verb].span.start)
+        if words[verb].text in ("sync", "install") and verb + 1 == len(words) and "pip" not in word.text:
+            reader.environment.includes.append(".")  # `uv sync`, `poetry install`
+        _install(reader, words[verb + 1 :], conda=is_conda, folded=folded and not is_conda)
+        return
+
+
+def _verb(words: list[Word], at: int) -> int | None:
+    """Where the verb of an installer stands, behind options of its own: ``pip --quiet install``."""
+    while at < len(words) and words[at].text.startswith("-"):
+        at += 1
+    return at if at < len(words) and words[at].text in _VERBS else None
 
 
 def _pythons(reader: Reader, words: list[Word]) -> None:
