@@ -6,12 +6,15 @@ import io
 import json
 import zipfile
 from importlib import resources
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from packaging.requirements import Requirement
 
 from tests.support import check_text, fix_text
 from tools import read_requirements
+from torchmigrate.cli.commands import cli
 from torchmigrate.documents import pythons
 from torchmigrate.documents.document import Document
 from torchmigrate.model.vocabulary import Sort
@@ -127,6 +130,27 @@ def test_nothing_moves_in_a_branch(text: str, held: bool) -> None:
 def test_a_missing_list_is_named() -> None:
     (finding,) = check_text("-r other.txt\ntorch==2.4.0\n", "--select", "CU504", path="requirements.txt")
     assert finding.withheld == "what `other.txt` brings is not known here"
+
+
+def test_an_image_that_installs_a_list_holds_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.4.0\n")
+    (tmp_path / "Dockerfile").write_text("FROM python:3.9\nRUN pip -q install -r requirements.txt\n")
+    monkeypatch.chdir(tmp_path)
+    options = [
+        "--select",
+        "CU504",
+        "--target-version",
+        "2.13",
+        "--isolated",
+        "--no-cache",
+        "--output-format",
+        "full",
+    ]
+    result = CliRunner().invoke(cli, ["check", ".", *options], standalone_mode=False)
+    assert "`python:3.9` is asked for" in result.output
+    (tmp_path / "Dockerfile").write_text("FROM python:3.12\nRUN pip -q install -r requirements.txt\n")
+    result = CliRunner().invoke(cli, ["check", ".", *options], standalone_mode=False)
+    assert "Ask for torch 2.13.0" in result.output
 
 
 def test_requirements_are_those_of_linux(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
     if any(span.start <= edit.start < span.end for span in _ignored(source) for edit in edits):
         raise NoFix("a line that would have to change with it is marked to be left alone")
     try:
-        beside = tuple(neighbours(source.path, environment, project))
+        beside = tuple(neighbours(os.path.realpath(source.path), environment, project))
     except Missing as missing:
         raise NoFix(f"what `{missing.name}` brings is not known here") from None
     if not _knows_torch(environment, beside):

@@ -218,8 +218,8 @@ def read_lock(reader: Reader) -> None:
     """Reads what uv, Poetry, PDM, Pipenv or pip locked: versions, and one URL of each build."""
     view = reader.view
     unit = reader.unit(Role.LOCK)
-    if not view.lstrip().startswith("{") and _PACKAGE.search(view):
-        check(view)
+    if not view.lstrip().startswith("{") and re.search(r"^\[", view, re.MULTILINE):
+        check(view)  # those of pixi and conda-lock are YAML
     for name, span in locked(view):
         reader.package(name, span, unit)
     seen: set[str] = set()
