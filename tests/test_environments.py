@@ -127,6 +127,17 @@ def test_nothing_moves_in_a_branch(text: str, held: bool) -> None:
     assert (fix_text(text, *flags, path="run.sh") == text) is held
 
 
+@pytest.mark.parametrize(
+    ("bound", "fits"),
+    [("<1.12", False), ("~=1.11.0", False), ("~=1.11", True), ("<=1.26.0", True), ("==1.11.*", False)],
+)
+def test_what_is_bounded_needs_a_wheel(bound: str, fits: bool) -> None:
+    text = f"torch==2.4.0\nonnxruntime{bound}\n"
+    (finding,) = check_text(text, "--select", "CU504", "--target-version", "2.13", path="requirements.txt")
+    assert (finding.fix is not None) is fits
+    assert fits or "no wheel" in (finding.withheld or "")
+
+
 def test_a_missing_list_is_named() -> None:
     (finding,) = check_text("-r other.txt\ntorch==2.4.0\n", "--select", "CU504", path="requirements.txt")
     assert finding.withheld == "what `other.txt` brings is not known here"

@@ -142,7 +142,7 @@ def _let_in(clause: Clause) -> list[str]:
         while numbers and numbers[-1] == 0:
             numbers.pop()
         return [".".join(map(str, [*numbers[:-1], numbers[-1] - 1, 999]))] if numbers else []
-    return [public, ".".join([*public.split(".")[:1], "999"])] if clause.operator == "~=" else [public]
+    return [public, ".".join([*public.split(".")[:-1], "999"])] if clause.operator == "~=" else [public]
 
 
 def _neighbours(state: State) -> Iterator[str]:
