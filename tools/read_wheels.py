@@ -82,9 +82,9 @@ class RemoteFile(io.RawIOBase):
         return len(data)
 
 
-def open_wheel(url: str) -> zipfile.ZipFile:
-    """The wheel at ``url``, of which only the members that are read travel."""
-    return zipfile.ZipFile(io.BufferedReader(RemoteFile(url), 1 << 20))
+def open_wheel(url: str, chunk: int = 1 << 20) -> zipfile.ZipFile:
+    """The wheel at ``url``, of which only the members that are read travel, in pieces of ``chunk`` bytes."""
+    return zipfile.ZipFile(io.BufferedReader(RemoteFile(url), chunk))
 
 
 def links(project: str) -> dict[str, str]:

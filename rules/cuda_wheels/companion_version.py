@@ -59,6 +59,4 @@ def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         if upgrade.stays(companion.unit, ctx.options):
             severity = Severity.INFO
     if problem:
-        yield ctx.finding(
-            companion, problem, severity, fix=lambda: upgrade.fix(companion, ctx.source, ctx.options)
-        )
+        yield ctx.finding(companion, problem, severity, fix=lambda: ctx.move(companion))

@@ -1,8 +1,9 @@
 """A library of CUDA 12 pinned beside a torch of CUDA 13.
 
 Why: torch from the index brings the CUDA libraries that it was built with, and pins them. From 2.11 on these are those
-of CUDA 13 (`nvidia-nccl-cu13`). The older ones pinned beside them are installed too, into the same folders, and the one
-that is loaded first wins: `undefined symbol: ncclCommResume`.
+of CUDA 13 (`nvidia-nccl-cu13`). Those of CUDA 12 that are pinned beside them are installed too. cuDNN and NCCL of both
+lie in the same folders, where the later one overwrites the other (`undefined symbol: ncclCommResume`); the others lie in
+folders of their own, and nothing uses them.
 
     torch==2.12.1
     nvidia-nccl-cu12==2.27.5
@@ -10,8 +11,8 @@ that is loaded first wins: `undefined symbol: ncclCommResume`.
     torch==2.12.1
     nvidia-nccl-cu13==2.29.7
 
-Fix safety: unsafe. It is made for those libraries whose name and version the target's own metadata tells (cuDNN and
-NCCL); the lines of others can go, since torch brings them.
+Fix safety: unsafe. It is made where all of them can be replaced: the target's own metadata tells name and version of
+cuDNN and NCCL. Else there is none; the lines can go, since torch brings its own.
 
 Source: https://github.com/pytorch/pytorch/issues/186591; the wheels' metadata, `torchmigrate/tables/data/wheels_read.json`.
 """
@@ -21,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
+from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
 from torchmigrate.documents.references import Reference, Role
 
 if TYPE_CHECKING:
@@ -43,18 +44,15 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     if unit.role is Role.LOCK or not upgrade.is_older_library(requirement, chosen):
         return
-    known = upgrade.library_edit(requirement, ctx.options)
+    shared = any(part in requirement.name for part in ("cudnn", "nccl"))
     yield ctx.finding(
         requirement,
-        f"torch {chosen.torch} brings the libraries of CUDA {chosen.cuda}; {requirement.name} beside them gets in their way",
-        Severity.WARNING,
-        fix=lambda: _fix(requirement, ctx, known=known is not None),
+        f"torch {chosen.torch} brings the libraries of CUDA {chosen.cuda}; "
+        + (
+            f"{requirement.name} lies in the same folder as its own"
+            if shared
+            else f"nothing uses {requirement.name} beside them"
+        ),
+        Severity.WARNING if shared else Severity.INFO,
+        fix=lambda: ctx.move(requirement),
     )
-
-
-def _fix(requirement: Reference, ctx: ReferenceContext, *, known: bool) -> Fix:
-    if not known:
-        raise NoFix("remove the line: torch brings its own")
-    from torchmigrate.documents import upgrade
-
-    return upgrade.fix(requirement, ctx.source, ctx.options)

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
-from torchmigrate.documents.references import Reference, Role
+from torchmigrate.documents.references import Reference, Role, Style
 from torchmigrate.model.findings import Edit
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     hidden = [
         r
         for r in index.unit.of(Sort.REQUIREMENT)
-        if r.name not in known["packages"] and not r.name.startswith(tuple(known["prefixes"]))
+        if r.style is not Style.CONDA
+        and r.name not in known["packages"]
+        and not r.name.startswith(tuple(known["prefixes"]))
     ]
     if hidden:
         names = ", ".join(f"`{r.name}`" for r in hidden[:3])
@@ -62,6 +64,8 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
 
 def _fix(index: Reference, ctx: ReferenceContext) -> Fix:
+    if index.unit.role is Role.DOC:
+        raise NoFix("documentation says what was tried: it follows the project's own files")
     if index.removal is None:
         raise NoFix("where the option stands cannot be said")
     before = ctx.source.text[index.removal.start : index.span.start]

@@ -44,10 +44,13 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.tables import wheels
 
     tag = upgrade.tag_of(index)
+    nightly = upgrade.nightly_of(index)
+    if nightly is not None and (reason := upgrade.lacks(nightly, ctx.options)):
+        yield ctx.finding(index, f"`nightly/{nightly}`: {reason}", Severity.INFO)
     if tag is None or not (reason := upgrade.lacks(tag.name, ctx.options)):
         return
-    if not index.option and _is_used(index, ctx):
-        return  # the command that uses it knows more
+    if (not index.option and _is_used(index, ctx)) or _is_of_others(index):
+        return  # the command that uses it knows more, or it is not torch that comes from there
     chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
     needs_driver = chosen is not None and (chosen.cuda or "").split(".")[0] != tag.name[2:-1]
     tests_older = index.unit.role is Role.TEST and any(
@@ -66,11 +69,25 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
 
 def _fix(index: Reference, ctx: ReferenceContext, *, tests_older: bool) -> Fix:
-    if tests_older:
-        raise NoFix("tests install several versions of torch here")
     from torchmigrate.documents import upgrade
 
-    return upgrade.fix(index, ctx.source, ctx.options)
+    if tests_older:
+        raise NoFix("tests install several versions of torch here")
+    if not index.option and index.unit.role is not Role.LOCK:
+        raise NoFix("what uses this URL is not known here")
+    installs = index.unit.of(Sort.REQUIREMENT, *upgrade.TORCH, *upgrade.COMPANIONS)
+    if not installs and index.option != "--torch-backend" and index.unit.role is not Role.LOCK:
+        raise NoFix("which torch is installed from here is said elsewhere")
+    return ctx.move(index)
+
+
+def _is_of_others(index: Reference) -> bool:
+    """Whether a command, or a list, takes other packages from there, and no torch."""
+    from torchmigrate.documents import upgrade
+
+    unit = index.unit
+    installs_torch = unit.of(Sort.REQUIREMENT, *upgrade.TORCH, *upgrade.COMPANIONS)
+    return bool(index.option and unit.of(Sort.REQUIREMENT)) and not installs_torch
 
 
 def _is_used(index: Reference, ctx: ReferenceContext) -> bool:

@@ -41,5 +41,5 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
                 requirement,
                 f"`{clause.operator}{clause.version}`: {reason}",
                 severity,
-                fix=lambda: upgrade.fix(requirement, ctx.source, ctx.options),
+                fix=lambda: ctx.move(requirement),
             )

@@ -14,6 +14,7 @@ said are in `torchmigrate/tables/data/images.json`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -35,16 +36,21 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
     month = image.text.partition("-")[0]
     rows = {row["release"]: row for row in wheels.table("images")["ngc"]}
+    oldest = min(rows)
     row = rows.get(month)
-    if row is None or parse(row["torch"]) >= ctx.options.target:
+    if re.fullmatch(r"\d\d\.\d\d", month) and month < oldest:
+        has = f"a torch before {render(parse(rows[oldest]['torch']))}"
+    elif row is None or parse(row["torch"]) >= ctx.options.target:
         return
+    else:
+        has = f"torch {row['torch'].partition('+')[0]}"
     fitting = [release for release, other in rows.items() if parse(other["torch"]) == ctx.options.target]
     target = render(ctx.options.target)
     hint = f"{max(fitting)} has torch {target}" if fitting else f"none with torch {target} is known"
     test = image.unit.role is Role.TEST
     yield ctx.finding(
         image,
-        f"this image has torch {row['torch'].partition('+')[0]}; the target is {target}",
+        f"this image has {has}; the target is {target}",
         Severity.INFO if test else Severity.WARNING,
         hint=hint,
     )

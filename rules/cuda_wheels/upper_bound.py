@@ -10,11 +10,14 @@ Why: a pin or an upper bound below the target decides which torch is installed, 
 
 A pin with a local version that the target does not have (`+cu128`) is reported by CU503 alone.
 
-Fix safety: unsafe, for it changes the torch that is installed; that is what an upgrade is. What is installed with it
-(companions, libraries, the index) changes in the same fix. Pins with hashes are reported without a fix, and so is an
-older torch that a test environment pins (as info), which is often meant.
+Fix safety: unsafe, for it changes the torch that is installed; that is what an upgrade is. It moves the whole environment
+(a list with those that it includes, the stages of an image, a script), or there is none: companions, libraries, the index
+and the image change in the same fix, and everything else that is pinned has to be known to go with the new torch, by its
+own metadata, and to have a wheel for a Python that the environment may have. What holds it back is named. Pins with
+hashes are reported without a fix, and so is an older torch in a test environment (as info), in a branch, in documentation
+and in a file whose name says its version, where it is meant.
 
-Source: `torchmigrate/tables/data/wheels_read.json`, read in the published wheels.
+Source: `torchmigrate/tables/data/wheels_read.json` and `requirements.json`, read in the published wheels.
 """
 
 from __future__ import annotations
@@ -45,5 +48,5 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
             requirement,
             f"`{found[0].operator}{found[0].version}` keeps torch {render(ctx.options.target)} out",
             severity,
-            fix=lambda: upgrade.fix(requirement, ctx.source, ctx.options),
+            fix=lambda: ctx.move(requirement),
         )

@@ -1,4 +1,4 @@
-"""The URL of a wheel of another torch than the target.
+"""The URL of a wheel, or of a libtorch, of another torch than the target.
 
 Why: the URL names one version, one build, one Python and one platform. It is not affected by anything else in the
 project, so an upgrade passes it by.
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 rule = Rule(code="CU506", references=(Sort.WHEEL,))
 
+_ARCHIVE = re.compile(r"/libtorch/.*-([0-9]+\.[0-9.]+)(?:%2B|\+|\.zip)")
 _WHEEL = re.compile(r"/(torch|torchvision|torchaudio)-([0-9.]+)[^/]*\.whl")
 
 
@@ -34,11 +35,16 @@ def check(wheel: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.model.versions import parse, render
 
     match = _WHEEL.search(wheel.text)
+    archive = _ARCHIVE.search(wheel.text)
     tag = upgrade.tag_of(wheel)
     target = render(ctx.options.target)
     if match and match[1] == "torch" and parse(match[2]) < ctx.options.target:
         yield ctx.finding(
             wheel, f"this is the wheel of torch {match[2]}; the target is {target}", Severity.ERROR
+        )
+    elif archive and parse(archive[1]) < ctx.options.target:
+        yield ctx.finding(
+            wheel, f"this is the C++ library of torch {archive[1]}; the target is {target}", Severity.WARNING
         )
     elif tag is not None and (reason := upgrade.lacks(tag.name, ctx.options)):
         yield ctx.finding(wheel, f"`{tag.name}`: {reason}", Severity.ERROR)

@@ -6,7 +6,7 @@ import pytest
 
 from torchmigrate.probe.facts import Driver, Facts, Gpu, Platform, Python
 from torchmigrate.probe.fit import fit
-from torchmigrate.tables import matrix
+from torchmigrate.tables import matrix, wheels
 
 OLD = "5.0 5.2 6.0 6.1 7.0 7.5 8.0 8.6 8.9 9.0"
 """CUDA 12.6: 50 60 70 75 80 86 90."""
@@ -23,13 +23,17 @@ ARM_UNIFIED = f"{ARM} 8.7"
 UNKNOWN = None
 """The tables do not know the architectures of these."""
 
-X86: dict[str, dict[str, str | None]] = {
+WINDOWS: dict[str, dict[str, str | None]] = {
     "2.10": {"cu126": OLD, "cu128": NEW_AND_VOLTA, "cu130": NEW},
     "2.11": {"cu126": OLD, "cu128": NEW, "cu130": NEW},
     "2.12": {"cu126": OLD, "cu130": NEW, "cu132": UNIFIED},
     "2.13": {"cu126": OLD, "cu129": NEW, "cu130": NEW, "cu132": UNIFIED},
     "2.14": {"cu126": OLD, "cu130": NEW, "cu132": UNIFIED, "cu134": UNIFIED},
     "2.15": {"cu130": NEW, "cu132": UNIFIED, "cu134": UNIFIED},
+}
+X86: dict[str, dict[str, str | None]] = {
+    **WINDOWS,
+    **{torch: {**WINDOWS[torch], "cu129": UNKNOWN} for torch in ("2.10", "2.11", "2.12")},
 }
 AARCH64: dict[str, dict[str, str | None]] = {
     "2.10": {"cu126": ARM_12, "cu128": UNKNOWN, "cu130": ARM},
@@ -44,7 +48,7 @@ AARCH64: dict[str, dict[str, str | None]] = {
     "2.14": {"cu126": ARM_12, "cu130": ARM, "cu132": ARM_UNIFIED, "cu134": ARM_UNIFIED},
     "2.15": {"cu130": ARM, "cu132": ARM_UNIFIED, "cu134": ARM_UNIFIED},
 }
-TABLES = {"linux_x86_64": X86, "win_amd64": X86, "linux_aarch64": AARCH64}
+TABLES = {"linux_x86_64": X86, "win_amd64": WINDOWS, "linux_aarch64": AARCH64}
 MACHINES = {
     "linux_x86_64": ("Linux", "x86_64"),
     "win_amd64": ("Windows", "AMD64"),
@@ -79,6 +83,49 @@ def test_each_architecture_on_each_build(platform: str, torch: str, variant: str
 def test_the_tables_have_no_other_cuda_build(platform: str, torch: str) -> None:
     there = {b.variant for b in matrix.builds_of(torch, platform) if b.cuda}
     assert there == set(TABLES[platform][torch])
+
+
+PUBLISHED = {
+    "2.4": "cu118 cu121 cu124",
+    "2.5": "cu118 cu121 cu124",
+    "2.6": "cu118 cu124 cu126",
+    "2.7": "cu118 cu126 cu128",
+    "2.8": "cu126 cu128 cu129",
+    "2.9": "cu126 cu128 cu129 cu130",
+    "2.10": "cu126 cu128 cu129 cu130",
+    "2.11": "cu126 cu128 cu129 cu130",
+    "2.12": "cu126 cu129 cu130 cu132",
+    "2.13": "cu126 cu129 cu130 cu132",
+    "2.14": "cu126 cu130 cu132",
+    "2.15": "cu132",
+}
+"""What the index has for Linux on x86_64. Up to 2.11: `torch_compatibility.json` of replicate/cog, which is made from the
+index's pages; cu129 of 2.9.1 and 2.10.0: lists of the index, and logs of installations; later ones: the releases' notes.
+"""
+
+
+@pytest.mark.parametrize("torch", PUBLISHED)
+def test_the_tables_have_what_the_index_has(torch: str) -> None:
+    there = {b.variant for b in matrix.builds_of(torch, "linux_x86_64") if b.cuda and b.evidence != "named"}
+    assert there == set(PUBLISHED[torch].split())
+
+
+@pytest.mark.parametrize(
+    ("variant", "last"),
+    [
+        ("cu118", (2, 7)),
+        ("cu121", (2, 5)),
+        ("cu124", (2, 6)),
+        ("cu126", (2, 14)),
+        ("cu128", (2, 11)),
+        ("cu129", (2, 13)),
+        ("cu130", None),
+        ("cu134", None),
+        ("cu117", None),
+    ],
+)
+def test_the_last_release_that_has_a_variant(variant: str, last: tuple[int, int] | None) -> None:
+    assert wheels.last_with(variant) == last
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,12 @@ class ReferenceContext:
         self.asked_project = True
         return self._project
 
+    def move(self, reference: Reference) -> Fix:
+        """The fix that moves all that is installed together with a reference; raises NoFix where there is none."""
+        from torchmigrate.documents import move
+
+        return move.fix(reference, self.source, self.options, self.project)
+
     def finding(
         self,
         reference: Reference,

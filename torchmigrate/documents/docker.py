@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from torchmigrate.documents import shell
 from torchmigrate.documents.reader import Reader
+from torchmigrate.documents.references import Environment
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.text.source import SourceError
@@ -50,6 +52,7 @@ def read(reader: Reader) -> None:
     template = "{%" in view or "{{" in view
     at = 0
     begun = False
+    stages = _stages(reader)
     while at < len(view):
         line = _LINE.match(view, at)
         if line is None or not line[0]:
@@ -69,11 +72,15 @@ def read(reader: Reader) -> None:
             )
         begun = True
         word = match["word"].upper()
+        if word == "FROM":
+            reader.environment = stages.get(match.start(), reader.environment)
+        reader.environment.spans.append(Span(line.start(), line.end()))
         if word in ("RUN", "COPY", "ADD") and (heredoc := _HEREDOC.search(match["rest"])):
             closing = re.compile(rf"^[ \t]*{heredoc[1]}[ \t]*\r?$", re.MULTILINE).search(view, at)
             if closing:
                 if word == "RUN":
                     shell.commands(reader, at, closing.start())
+                reader.environment.spans.append(Span(at, closing.end()))
                 at = closing.end()
         _instruction(reader, word, match)
 
@@ -93,17 +100,60 @@ def _instruction(reader: Reader, word: str, match: re.Match[str]) -> None:
             _base(reader, Span(start + from_.start(1), start + from_.end(1)))
         reader.loose(start, end)
     elif word in ("RUN", "CMD", "ENTRYPOINT", "ONBUILD"):
-        shell.commands(reader, start, end)
+        if not _listed(reader, start, end):
+            shell.commands(reader, start, end)
     elif word == "LABEL":
         return
     else:
         reader.loose(start, end)
 
 
+_FROM = re.compile(
+    r"^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)*(?P<base>\S+)(?:[ \t]+AS[ \t]+(?P<name>\S+))?",
+    re.MULTILINE | re.IGNORECASE,
+)
+_COPIED = re.compile(r"--(?:from|mount=\S*?from)=(?P<name>[\w.-]+)")
+
+
+def _stages(reader: Reader) -> dict[int, Environment]:
+    """By where each stage begins, where it installs to: to the same as a stage that it is made of or copies from."""
+    found: dict[int, Environment] = {}
+    named: dict[str, Environment] = {}
+    starts = [*_FROM.finditer(reader.view)]
+    for number, match in enumerate(starts):
+        end = starts[number + 1].start() if number + 1 < len(starts) else len(reader.view)
+        names = [
+            match["base"],
+            *(copied["name"] for copied in _COPIED.finditer(reader.view, match.end(), end)),
+        ]
+        known = [named[name.lower()] for name in names if name.lower() in named]
+        environment = known[0] if known else Environment(of_image=True, around=reader.environment)
+        for other in known[1:]:
+            named = {name: environment if one is other else one for name, one in named.items()}
+            found = {at: environment if one is other else one for at, one in found.items()}
+        found[match.start()] = environment
+        named[(match["name"] or "").lower()] = environment
+        named[str(number)] = environment
+    return found
+
+
 def _base(reader: Reader, span: Span) -> None:
-    """Python's own image says which Python the file supports."""
-    text = reader.view[span.start : span.end]
-    python = re.match(r"(?:[\w.-]+/)*python:(3\.\d+)", text)
-    if python:
-        at = span.start + python.start(1)
-        reader.simple(Sort.PYTHON, "python", Span(at, at + len(python[1])), reader.unit(), option="FROM")
+    """The image that a stage is made on top of says which Python there is."""
+    reader.simple(Sort.PYTHON, "python", span, reader.unit(), option="FROM")
+
+
+def _listed(reader: Reader, start: int, end: int) -> bool:
+    """Reads ``RUN ["pip", "install", …]``; False if it is none."""
+    try:
+        texts = json.loads(reader.view[start:end])
+    except ValueError:
+        return False
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        return False
+    words = []
+    for match in re.finditer(r'"((?:\\.|[^"\\])*)"', reader.view[start:end]):
+        span = Span(start + match.start(1), start + match.end(1))
+        words.append(shell.Word(match[1], span, Span(start + match.start(), start + match.end())))
+    shell.command(reader, words)
+    reader.loose(start, end)
+    return True

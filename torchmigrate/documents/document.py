@@ -8,9 +8,9 @@ import re
 from functools import cached_property
 from os import PathLike, fspath
 
-from torchmigrate.documents import docker, ini, markdown, python, requirements, shell, toml, yaml
+from torchmigrate.documents import cmake, docker, ini, markdown, python, requirements, shell, toml, yaml
 from torchmigrate.documents.reader import Reader
-from torchmigrate.documents.references import Purpose, Reference, Role, purpose_of
+from torchmigrate.documents.references import Environment, Purpose, Reference, Role, purpose_of
 from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Span
 from torchmigrate.text.source import Source, SourceError
@@ -49,7 +49,16 @@ class Document(Source):
     @cached_property
     def references(self) -> list[Reference]:
         """What the file says about the installation of torch. Raises SourceError if it is malformed."""
-        return read_references(self.path, self.view, self)
+        return self._read.finish()
+
+    @cached_property
+    def environments(self) -> list[Environment]:
+        """Where the file installs to."""
+        return self._read.environments
+
+    @cached_property
+    def _read(self) -> Reader:
+        return _reader(self.path, self.view, self)
 
     def comments_and_statements(self) -> tuple[list[Span], list[Span]]:
         """The comments, and the logical lines that a comment before them or at their end speaks of."""
@@ -67,6 +76,10 @@ class Document(Source):
 
 def read_references(path: str, view: str, source: Source) -> list[Reference]:
     """The references in the text ``view`` of a project file. Raises SourceError if it is malformed."""
+    return _reader(path, view, source).finish()
+
+
+def _reader(path: str, view: str, source: Source) -> Reader:
     kind = kind_of(path)
     if "\0" in view:
         raise SourceError("a null byte", view.count("\n", 0, view.index("\0")) + 1, 1)
@@ -79,7 +92,7 @@ def read_references(path: str, view: str, source: Source) -> list[Reference]:
         toml.read_lock(reader)
     else:
         _READERS[kind or ""](reader)
-    return reader.finish()
+    return reader
 
 
 _READERS = {
@@ -90,6 +103,7 @@ _READERS = {
     "yaml": yaml.read,
     "shell": shell.read,
     "make": shell.read_makefile,
+    "cmake": cmake.read,
     "markdown": markdown.read,
     "": shell.read,
 }
@@ -101,6 +115,6 @@ def _role(path: str, kind: str | None) -> Role:
         return Role.DOC
     if kind == "lock":
         return Role.LOCK
-    if name in ("tox.ini", "noxfile.py"):
+    if name in ("tox.ini", "noxfile.py") or name.startswith("Jenkinsfile"):
         return Role.TEST
     return yaml.role_of(path.replace(os.sep, "/"))

@@ -14,6 +14,10 @@ from torchmigrate.text.source import Source
 
 _OPENING = re.compile(r"(?i:[rbuf]{0,2})(?:\"\"\"|'''|\"|')")
 _WATCHED = re.compile(r"(?:torch\w*|triton|nvidia[\w-]+)(?![\w./-])", re.IGNORECASE)
+_GENCODE = re.compile(r"arch=compute_(?P<architecture>\d{2,3}[af]?)\b")
+_VERSIONED = re.compile(
+    r"[A-Za-z0-9][\w.-]*[ ]?(?:\[[\w, -]+\])?[ ]?\(?(?:[=~!<>]=|===|[<>])[ ]?\d[^\n]*", re.ASCII
+)
 
 
 def read(reader: Reader, source: Source) -> None:
@@ -63,6 +67,14 @@ class _Literals(ast.NodeVisitor):
 
     def visit_Assign(self, node: ast.Assign) -> None:
         target = node.targets[0]
+        if isinstance(target, ast.Subscript) and ast.unparse(target.value).endswith("environ"):
+            name = target.slice.value if isinstance(target.slice, ast.Constant) else None
+            if (
+                isinstance(name, str)
+                and isinstance(node.value, ast.Constant)
+                and (span := self._span(node.value))
+            ):
+                self.reader.define(name, span.start, span.end)
         key = target.slice if isinstance(target, ast.Subscript) else None
         target = target.value if isinstance(target, ast.Subscript) else target
         purpose = self._purposes.get(target.id) if isinstance(target, ast.Name) else None
@@ -125,6 +137,10 @@ class _Literals(ast.NodeVisitor):
         span = self._span(node)
         if span is None:
             return
+        for match in _GENCODE.finditer(self.reader.view, span.start, span.end):
+            self.reader.simple(
+                Sort.VARIABLE, "-gencode", Span(*match.span("architecture")), self.reader.unit()
+            )
         option, equals, _ = node.value.partition("=")
         if node.value.startswith("-"):
             self.option = INDEX_OPTIONS.get(option, "")
@@ -136,13 +152,17 @@ class _Literals(ast.NodeVisitor):
                 self.reader.wheel(span, self.unit)
             else:
                 self.reader.index(span, self.unit, self.option)
-        elif _WATCHED.match(node.value) and self._is_requirement(node.value):
+        elif self._is_requirement(node.value):
             self.reader.requirement(span, self.unit)
         self.option = ""
 
     def _is_requirement(self, text: str) -> bool:
         """A bare name may be anything; with a version it is a requirement."""
-        return bool(re.search(r"[=<>~]=|[<>]|@", text)) and "\n" not in text
+        if _WATCHED.match(text):
+            return bool(re.search(r"[=<>~]=|[<>]|@", text)) and "\n" not in text
+        from torchmigrate.tables.requirements import is_linked
+
+        return bool(_VERSIONED.fullmatch(text)) or is_linked(text)
 
     def _joined(self, node: ast.JoinedStr) -> list[Value] | None:
         """The values of an f-string whose names are constants of the file."""

@@ -5,8 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from torchmigrate.documents.references import Purpose, Reference, Role, Style, Unit, normalized
+from torchmigrate.documents.references import (
+    Environment,
+    Purpose,
+    Reference,
+    Role,
+    Style,
+    Unit,
+    normalized,
+)
 from torchmigrate.documents.values import Value, expand, stripped, unquoted
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
@@ -19,6 +28,9 @@ INDEX_URL = re.compile(
 )
 """The index of torch's builds, or a mirror of it."""
 
+LIBTORCH = re.compile(rf"https?://download(?:-r2)?\.pytorch\.org/libtorch/{_URL_CHARACTER}+?\.zip", re.ASCII)
+"""An archive of torch's C++ library."""
+
 IMAGE = re.compile(
     r"(?<![\w.-])(?P<repository>nvidia/cuda|pytorch/pytorch|nvidia/pytorch)"
     rf":(?P<tag>(?:{_INSERTION}|\$\w+|[\w.-])+)(?P<digest>@sha256:\w+)?",
@@ -26,7 +38,7 @@ IMAGE = re.compile(
 )
 
 TELLING = re.compile(
-    r"TORCH_CUDA_ARCH_LIST|CUDA_VERSION|TORCH_DISTRIBUTED_USE_TORCHCOMMS"
+    r"TORCH_CUDA_ARCH_LIST|CMAKE_CUDA_ARCHITECTURES|CUDA_VERSION|TORCH_DISTRIBUTED_USE_TORCHCOMMS"
     r"|MACOSX_DEPLOYMENT_TARGET|CIBW_MANYLINUX_\w+_IMAGE"
 )
 """Variables that mean something by themselves."""
@@ -78,23 +90,28 @@ class Reader:
         """Why nothing that is read now may be edited; empty if it may."""
         self.purpose = Purpose.DEVELOPMENT if role is Role.TEST else Purpose.RUN
         """Who needs the requirements that are read now."""
-        self.variables: dict[str, list[Span]] = {}
+        self.environment = Environment()
+        """Where everything is installed that is read now."""
         self.units: list[Unit] = []
+        self.verbs: set[int] = set()
+        """Where the installations stand that were read."""
+        self._variables: dict[str, list[tuple[Span, Environment]]] = {}
         self._raw: list[_Raw] = []
         self._taken: list[Span] = []
 
     def unit(self, role: Role | None = None) -> Unit:
         """A new unit."""
-        unit = Unit(role or self.role, self.fixed)
+        unit = Unit(role or self.role, self.environment, self.fixed)
         self.units.append(unit)
+        self.environment.units.append(unit)
         return unit
 
     def define(self, name: str, start: int, end: int) -> None:
         """Remembers that a variable has the value between two offsets."""
         span = unquoted(self.view, start, end)
-        known = self.variables.setdefault(name, [])
-        if span not in known:
-            known.append(span)
+        known = self._variables.setdefault(name, [])
+        if (span, self.environment) not in known:
+            known.append((span, self.environment))
         if name == "UV_TORCH_BACKEND":
             self.index(span, self.unit(), "--torch-backend")
         elif TELLING.fullmatch(name) and span.start < span.end:
@@ -188,6 +205,9 @@ class Reader:
                     self.wheel(span, self.unit())
                 else:
                     self.index(span, self.unit(), "")
+        for match in LIBTORCH.finditer(self.view, start, end):
+            self._taken.append(Span(*match.span()))
+            self._raw.append(_Raw(Sort.WHEEL, "", Span(*match.span()), self.unit()))
         for match in IMAGE.finditer(self.view, start, end):
             digest = "the image's digest is pinned" if match["digest"] else ""
             span = Span(_registry(self.view, match.start()), match.end())
@@ -199,6 +219,13 @@ class Reader:
                 raw.whole = span
                 self._raw.append(raw)
 
+    @property
+    def environments(self) -> list[Environment]:
+        """Everything that something is installed into."""
+        return list(
+            {id(one): one for one in (*(u.environment for u in self.units), self.environment)}.values()
+        )
+
     def finish(self) -> list[Reference]:
         """All references, variables resolved, in the order of the file."""
         references: list[Reference] = []
@@ -206,12 +233,12 @@ class Reader:
             for reference in self._resolved(raw):
                 references.append(reference)
                 raw.unit.references.append(reference)
-        self.units = [unit for unit in self.units if unit.references]
         references.sort(key=lambda reference: (reference.span, reference.sort.value))
         return references
 
     def _resolved(self, raw: _Raw) -> list[Reference]:
-        found = raw.values or raw.undecided or expand(self.view, raw.span, self._lookup)
+        lookup = partial(self._lookup, raw.unit.environment)
+        found = raw.values or raw.undecided or expand(self.view, raw.span, lookup)
         undecided = ""
         if isinstance(found, str):
             undecided = found
@@ -233,8 +260,13 @@ class Reader:
         )
         return [made(value) for value in found]
 
-    def _lookup(self, name: str) -> list[Span]:
-        return self.variables.get(name, [])
+    def _lookup(self, environment: Environment, name: str) -> list[Span]:
+        """The values of a variable; what an environment sets itself wins over what is set around it."""
+        known = self._variables.get(name, [])
+        for wanted in (environment, environment.around):
+            if own := [span for span, where in known if where is wanted]:
+                return own
+        return [span for span, _ in known]
 
 
 def _registry(view: str, start: int) -> int:

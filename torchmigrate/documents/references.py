@@ -56,10 +56,39 @@ def purpose_of(name: str) -> Purpose:
 
 
 @dataclass(eq=False, slots=True)
+class Environment:
+    """What ends up in one Python: a list of requirements, the stages of an image, a job, a script.
+
+    It moves as a whole from one state in which everything fits to another, or not at all.
+    """
+
+    units: list[Unit] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    """Where it is written; empty: the whole file."""
+    includes: list[str] = field(default_factory=list)
+    """The files whose requirements it installs too, as it names them; ``.`` is a project by its folder."""
+    unread: str = ""
+    """A command that could not be read; empty if there is none."""
+    of_image: bool = False
+    """Whether it is made on top of an image, which brings a Python."""
+    around: Environment | None = None
+    """What is set before any of several environments in a file begins."""
+
+    def of(self, sort: Sort, *names: str) -> list[Reference]:
+        """The references of a sort, with one of the names where any is given."""
+        return [reference for unit in self.units for reference in unit.of(sort, *names)]
+
+    def text(self, view: str) -> str:
+        """Its text in that of the file."""
+        return "\n".join(view[span.start : span.end] for span in self.spans) if self.spans else view
+
+
+@dataclass(eq=False, slots=True)
 class Unit:
     """What is installed together: one command, or one file that states requirements."""
 
     role: Role
+    environment: Environment
     fixed: str = ""
     """Why it may not be edited; empty if it may."""
     references: list[Reference] = field(default_factory=list)

@@ -57,6 +57,8 @@ def _option(reader: Reader, span: Span, unit: Unit, removal: Span) -> None:
     match = _OPTION.fullmatch(reader.view, span.start, span.end)
     if match is None or match["value"] is None:
         return
+    if match["option"] in ("-r", "--requirement", "-c", "--constraint", "-e", "--editable"):
+        reader.environment.includes.append(match["value"].partition(" #")[0].strip("\"'"))
     option = INDEX_OPTIONS.get(match["option"])
     if option is not None:
         reader.index(unquoted(reader.view, *match.span("value")), unit, option, removal)
@@ -69,6 +71,8 @@ def _requirement(reader: Reader, span: Span, unit: Unit, removal: Span) -> None:
     fixed = "its hashes belong to the version that is pinned" if hashes and "--hash" in hashes[0] else ""
     part = stripped(reader.view, span.start, end)
     if _LOCAL.match(text):
+        if re.match(r"\.{1,2}(?:/|\Z)", text):
+            reader.environment.includes.append(reader.view[part.start : part.end])
         reader.wheel(part, unit)
         return
     understood = reader.requirement(part, unit, removal=removal, fixed=fixed)

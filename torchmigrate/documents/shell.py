@@ -9,6 +9,7 @@ from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
 from torchmigrate.documents.references import Style, Unit
 from torchmigrate.documents.values import unquoted
 from torchmigrate.model.findings import Span
+from torchmigrate.model.vocabulary import Sort
 
 _WORD = (
     r"(?:\$\{\{[^{}]*\}\}|\{\{[^{}]*\}\}|\$\((?:[^()\n]|\([^()\n]*\))*\)|\$\{[^{}\n]*\}"
@@ -83,10 +84,60 @@ _WITH_VALUE = frozenset(
         "--link-mode",
     ]
 )
+_INCLUDING = frozenset(["-r", "--requirement", "-c", "--constraint", "-e", "--editable"])
+_LOCAL_PROJECT = re.compile(r"(?P<folder>\.{1,2}(?:/[\w./-]*)?|/[\w./-]*|[\w.-]+/[\w./-]*)(?:\[[\w, -]*\])?")
+_SAYING = frozenset(["echo", "printf", "print", "cat", "log", "info", "die", "grep", "sed"])
+"""Commands whose arguments are text, whatever it looks like."""
+_INSTALLATION = re.compile(
+    r"\b(?:pip[\d.]*|uv|conda|mamba|micromamba)(?:\s+--?[\w-]+)*\s+(?P<verb>install)\s", re.ASCII
+)
+_PYTHON = re.compile(
+    r"(?:/\S*/)?python(?P<version>3\.\d+)(?:-(?:dev|venv|distutils|full|minimal|pip))?",
+    re.ASCII,
+)
+_ASKED_PYTHON = re.compile(r"(?:cp|python)?(?P<version>3\.\d+)(?:\.\d+)?", re.ASCII)
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\??[:+]?=(?P<value>.*)", re.DOTALL)
 _MAKE_VARIABLE = re.compile(
     r"^(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)[ \t]*(?:\?|:|::)?=[ \t]*(?P<value>[^#\r\n]*)", re.MULTILINE
 )
+
+
+class Branches:
+    """Knows, while commands go by, whether what is read stands in a branch, a loop or a function.
+
+    Which branch is taken is not known, and what one of them installs says nothing about the others.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._outer = reader.fixed
+        self._depth = 0
+        self._tested = False
+
+    def enter(self, words: list[Word]) -> None:
+        """Before a command is read."""
+        first = words[0].text if words else ""
+        self._depth += first in _OPENING
+        self._depth += sum(word.text.endswith("{") for word in words)
+        branch = BRANCH if self._depth or self._tested else ""
+        self._reader.fixed = self._outer or branch
+
+    def leave(self, words: list[Word], end: str) -> None:
+        """After a command that ``end`` ends; what comes after a test, or after a failure, is one way of two."""
+        first = words[0].text if words else ""
+        if first in _CLOSING or first.startswith("}"):
+            self._depth = max(0, self._depth - 1)
+        tested = first in ("[", "[[", "test") or self._tested
+        self._tested = end == "||" or (end == "&&" and tested) or (not words and self._tested)
+
+    def close(self) -> None:
+        """After the last command."""
+        self._reader.fixed = self._outer
+
+
+_OPENING = frozenset(["if", "case", "for", "while", "until", "select", "ifeq", "ifneq", "ifdef", "ifndef"])
+_CLOSING = frozenset(["fi", "esac", "done", "endif"])
+BRANCH = "it stands in a branch, and what the others install is not known here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +167,8 @@ def commands(reader: Reader, start: int, end: int, *, folded: bool = False) -> N
     at = start
     pattern = _FOLDED if folded else _TOKEN
     loose = start
+    branches = Branches(reader)
+    comments: list[Span] = []
     while at < end:
         match = pattern.match(reader.view, at, end)
         if match is None:
@@ -125,34 +178,72 @@ def commands(reader: Reader, start: int, end: int, *, folded: bool = False) -> N
             span = unquoted(reader.view, *match.span())
             words.append(Word(reader.view[span.start : span.end], span, Span(*match.span())))
         elif match["end"]:
+            branches.enter(words)
             command(reader, words, folded=folded)
+            branches.leave(words, match["end"])
             words = []
         elif match["comment"]:
             reader.loose(loose, at)
             loose = match.end()
+            comments.append(Span(*match.span()))
         at = match.end()
+    branches.enter(words)
     command(reader, words, folded=folded)
+    branches.close()
     reader.loose(loose, end)
+    _note_unread(reader, start, end, comments)
+
+
+def _note_unread(reader: Reader, start: int, end: int, comments: list[Span]) -> None:
+    """Notes an installation in the text that no command was read from, as quotes in quotes can hide it."""
+    for match in _INSTALLATION.finditer(reader.view, start, end):
+        commented = any(span.start <= match.start() < span.end for span in comments)
+        if match.start("verb") not in reader.verbs and not commented:
+            reader.environment.unread = reader.environment.unread or match[0]
 
 
 def command(reader: Reader, words: list[Word], *, folded: bool = False) -> None:
     """Reads one command: the variables that it sets, and what it installs."""
     for word in words:
         _assignment(reader, word)
+    if words and words[0].text in _SAYING:
+        reader.verbs.update(
+            match.start("verb")
+            for match in _INSTALLATION.finditer(reader.view, words[0].outer.start, words[-1].outer.end)
+        )
+        return
     # The text of an argument may be a command itself: ``bash -c "pip install …"``.
     for word in words:
         if word.span != word.outer and re.search(r"\s(?:install|add)\s", word.text):
             commands(reader, word.span.start, word.span.end)
+    _pythons(reader, words)
     for number, word in enumerate(words[:-1]):
-        following = words[number + 1].text
-        if following not in _VERBS:
+        is_conda = _CONDA.fullmatch(word.text) is not None
+        if not (is_conda or _INSTALLER.fullmatch(word.text)) or (verb := _verb(words, number + 1)) is None:
             continue
-        if _INSTALLER.fullmatch(word.text):
-            _install(reader, words[number + 2 :], folded=folded)
-            return
-        if _CONDA.fullmatch(word.text):
-            _install(reader, words[number + 2 :], conda=True)
-            return
+        reader.verbs.add(words[verb].span.start)
+        if words[verb].text in ("sync", "install") and verb + 1 == len(words) and "pip" not in word.text:
+            reader.environment.includes.append(".")  # `uv sync`, `poetry install`
+        _install(reader, words[verb + 1 :], conda=is_conda, folded=folded and not is_conda)
+        return
+
+
+def _verb(words: list[Word], at: int) -> int | None:
+    """Where the verb of an installer stands, behind options of its own: ``pip --quiet install``."""
+    while at < len(words) and words[at].text.startswith("-"):
+        at += 1
+    return at if at < len(words) and words[at].text in _VERBS else None
+
+
+def _pythons(reader: Reader, words: list[Word]) -> None:
+    """The Pythons that a command names: packages of the system, an option, the interpreter that runs it."""
+    for number, word in enumerate(words):
+        before = words[number - 1].text if number else ""
+        asked = before in ("--python", "-p", "--python-version") or before.endswith("pyenv")
+        pattern = _ASKED_PYTHON if asked else _PYTHON
+        if match := pattern.fullmatch(reader.view, word.span.start, word.span.end):
+            span = Span(*match.span("version"))
+            reader.simple(Sort.PYTHON, "python", span, reader.unit(), option="command")
 
 
 def _assignment(reader: Reader, word: Word) -> None:
@@ -169,7 +260,13 @@ def _install(reader: Reader, words: list[Word], *, conda: bool = False, folded: 
         at += 1
         name, equals, value = word.text.partition("=")
         option = INDEX_OPTIONS.get(name) if word.text.startswith("-") and not conda else None
-        if option is not None:
+        if name in _INCLUDING and not conda:
+            if equals:
+                reader.environment.includes.append(value)
+            elif at < len(words):
+                reader.environment.includes.append(words[at].text)
+                at += 1
+        elif option is not None:
             if equals:
                 span = unquoted(reader.view, word.span.end - len(value), word.span.end)
                 whole = word.outer
@@ -185,7 +282,9 @@ def _install(reader: Reader, words: list[Word], *, conda: bool = False, folded: 
             reader.wheel(word.span, unit)
         elif conda:
             _conda(reader, word, unit)
-        elif word.text not in (".", "..") and not word.text.isdigit() and "://" not in word.text:
+        elif local := _LOCAL_PROJECT.fullmatch(word.text):
+            reader.environment.includes.append(local["folder"])
+        elif not word.text.isdigit() and "://" not in word.text:
             reader.requirement(word.span, unit, removal=_with_blank(reader.view, word.outer, folded))
 
 
@@ -200,7 +299,10 @@ def _source(reader: Reader, span: Span, unit: Unit, option: str, removal: Span) 
 
 def _conda(reader: Reader, word: Word, unit: Unit) -> None:
     match = CONDA_REQUIREMENT.fullmatch(reader.view, word.span.start, word.span.end)
-    if match:
+    if match and match["name"] == "python" and match["version"]:
+        span = Span(*match.span("version"))
+        reader.simple(Sort.PYTHON, "python", span, unit, option="command")
+    elif match:
         reader.package(match["name"], Span(*match.span("version")), unit, whole=word.span, style=Style.CONDA)
 
 

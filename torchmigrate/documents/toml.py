@@ -205,6 +205,12 @@ def _match(pattern: re.Pattern[str], view: str, at: int) -> int:
 _PACKAGE = re.compile(r"^\[\[packages?\]\]", re.MULTILINE)
 _NAME = re.compile(r'^name = "(?P<name>[^"]+)"', re.MULTILINE)
 _VERSION = re.compile(r'^version = "(?P<version>[^"]+)"', re.MULTILINE)
+_CONDA_LOCKED = re.compile(
+    r"^ *- (?:pypi: \S+\r?\n +)?name: (?P<name>[\w.-]+)\r?\n +version: (?P<version>[\w.+!-]+)"
+    r"|^- conda: \S+/(?P<archive>[a-z][\w.-]*?)-(?P<build>\d[\w.]*)-\w+\.(?:conda|tar\.bz2)",
+    re.MULTILINE,
+)
+"""A package in conda-lock.yml or pixi.lock."""
 _JSON_VERSION = re.compile(r'^ *"(?P<name>[\w.-]+)": \{(?P<body>[^{}]*)\}', re.MULTILINE)
 
 
@@ -212,8 +218,8 @@ def read_lock(reader: Reader) -> None:
     """Reads what uv, Poetry, PDM, Pipenv or pip locked: versions, and one URL of each build."""
     view = reader.view
     unit = reader.unit(Role.LOCK)
-    if not view.lstrip().startswith("{"):
-        check(view)
+    if not view.lstrip().startswith("{") and re.search(r"^\[", view, re.MULTILINE):
+        check(view)  # those of pixi and conda-lock are YAML
     for name, span in locked(view):
         reader.package(name, span, unit)
     seen: set[str] = set()
@@ -233,6 +239,13 @@ def locked(view: str) -> Iterator[tuple[str, Span]]:
                 yield match["name"], Span(start + version.start("version"), start + version.end("version"))
         return
     starts = [match.start() for match in _PACKAGE.finditer(view)]
+    if not starts:
+        for match in _CONDA_LOCKED.finditer(view):
+            yield (
+                match["name"] or match["archive"],
+                Span(*match.span("version" if match["name"] else "build")),
+            )
+        return
     for start, end in pairwise([*starts, len(view)]):
         name, locked_at = _NAME.search(view, start, end), _VERSION.search(view, start, end)
         if name and locked_at:

@@ -7,11 +7,11 @@ commands, and a file with templates in it (``{{ … }}``) is no YAML before they
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torchmigrate.documents import shell
 from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
-from torchmigrate.documents.references import Role, Style, Unit
+from torchmigrate.documents.references import Environment, Role, Style, Unit
 from torchmigrate.documents.values import lines, unquoted
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
@@ -48,9 +48,16 @@ class _Lines:
     """How deep the line is indented that begins a block scalar, while that is read."""
     block_start: int = 0
     folded: bool = False
+    jobs: int | None = None
+    """How deep the names of the jobs are indented, in a file that has jobs; -1 until the first is read."""
+    outside: Environment = field(default_factory=Environment)
+    """What stands outside of all jobs."""
 
     def read(self) -> None:
         view = self.reader.view
+        self.outside = self.reader.environment
+        if self.reader.role is Role.TEST:
+            self.jobs = -1 if _JOBS.search(view) else 0 if _GITLAB.search(view) else None
         if _CONDA.search(view) and _CHANNELS.search(view) and "runs-on" not in view:
             self.conda = self.reader.unit()
         for line in lines(view):
@@ -65,6 +72,9 @@ class _Lines:
                 raise SourceError("not valid YAML: a tab in the indentation", number, 1)
             comment = _COMMENT.search(text)
             content = (text[: comment.start()] if comment else text).rstrip()
+            self._job(content, width)
+            if self.jobs is not None:
+                self.reader.environment.spans.append(line)
             self._line(Span(line.start, line.start + len(content)), content, width, line.end)
         self._end_block(len(view))
 
@@ -86,11 +96,35 @@ class _Lines:
             return
         if entry:
             self.list_key = entry["key"].strip("\"'")
+            if entry["value"] and self.list_key == "python-version":
+                self.reader.simple(
+                    Sort.PYTHON,
+                    "python",
+                    unquoted(view, *entry.span("value")),
+                    self.reader.unit(),
+                    option="setup",
+                )
             if entry["value"]:
                 _entry(self.reader, self.list_key, *entry.span("value"))
         elif item:
             _item(self.reader, self.list_key, *item.span("value"))
         shell.commands(self.reader, line.start, line.end)
+
+    def _job(self, content: str, width: int) -> None:
+        """Each job of a workflow installs into a machine of its own."""
+        if self.jobs is None or not content:
+            return
+        if width == 0 and self.jobs != 0:
+            self.reader.environment = self.outside
+            if content.startswith("jobs:"):
+                self.jobs = -2
+        elif self.jobs == -2:
+            self.jobs = width
+        named = content.endswith(":") and not content.lstrip().startswith("-")
+        if width == self.jobs and named and not content.startswith(_GLOBAL):
+            self.reader.environment = Environment(of_image=True, around=self.outside)
+        elif width == self.jobs == 0:
+            self.reader.environment = self.outside
 
     def _dependency(self, unit: Unit, span: Span) -> None:
         if self.list_key == "channels":
@@ -102,6 +136,8 @@ class _Lines:
     def _end_block(self, end: int) -> None:
         if self.block is not None:
             shell.commands(self.reader, self.block_start, end, folded=self.folded)
+            if self.jobs is not None:
+                self.reader.environment.spans.append(Span(self.block_start, end))
             self.block = None
 
 
@@ -151,6 +187,13 @@ def _conda(reader: Reader, unit: Unit, span: Span) -> None:
     else:
         shell.commands(reader, span.start, span.end)
 
+
+_JOBS = re.compile(r"^jobs:", re.MULTILINE)
+_GITLAB = re.compile(
+    r"^(?:stages|before_script|image|default|include|variables|[\w.:-]+):.*\n(?:[ #].*\n|\n)*?[ ]+script:",
+    re.MULTILINE,
+)
+_GLOBAL = ("variables:", "stages:", "default:", "before_script:", "image:", "include:", "workflow:", "cache:")
 
 TESTS = re.compile(
     r"(?:^|/)(?:\.\w+/(?:workflows|actions)|\.circleci|\.azure-pipelines|\.buildkite|\.ci|ci)/|(?:^|/)(?:\.gitlab-ci|azure-pipelines|\.travis)[\w.-]*\.ya?ml$"

@@ -16,10 +16,11 @@ MAX_METADATA_BYTES = 1 << 20
 _NAMES = (
     (r"(?:.*[-_.])?(?:requirements|constraints?)(?:[-_.].*)?\.(?:txt|in)|(?:requirements|constraints).*\.txt", "requirements"),
     (r"pyproject\.toml|pixi\.toml|uv\.toml|hatch\.toml|Pipfile", "toml"),
-    (r"(?:uv|poetry|pdm)\.lock|pylock(?:\..+)?\.toml|Pipfile\.lock", "lock"),
+    (r"(?:uv|poetry|pdm|pixi)\.lock|pylock(?:\..+)?\.toml|Pipfile\.lock|conda-lock\.ya?ml", "lock"),
     (r"setup\.cfg|tox\.ini", "ini"),
     (r".*\.ya?ml", "yaml"),
-    (r".*\.(?:sh|bash|zsh|bat|ps1)|.*\.def", "shell"),
+    (r".*\.(?:sh|bash|zsh|bat|ps1|sbatch|slurm)|.*\.def|Jenkinsfile(?:\..*)?", "shell"),
+    (r"CMakeLists\.txt|.*\.cmake", "cmake"),
     (r"(?:GNU)?[Mm]akefile(?:\..*)?|.*\.mk|[Jj]ustfile", "make"),
     (r".*\.(?:md|markdown)", "markdown"),
     (r"(?!.*\.(?:dockerignore|py|json|txt)$)(?:(?:.*[-_.])?(?:Dockerfile|Containerfile)(?:[-_.].*)?|.*\.dockerfile|dockerfile)", "docker"),

@@ -55,6 +55,15 @@ class Project:
         """Whether the file is one of those that are looked at."""
         return path in self._paths
 
+    def text(self, path: str) -> bytes | None:
+        """The content of one of the files; None for any other, and for one that cannot be read."""
+        if path not in self._paths or self._read is None:
+            return None
+        try:
+            return self._read(path)
+        except OSError:
+            return None
+
     def judged(self, fix: Fix) -> Fix:
         """A fix whose ground is what the project does, as it is right to offer: unsafe where not all of it is seen."""
         if self.is_whole or fix.safety is not Safety.SAFE:

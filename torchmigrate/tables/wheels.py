@@ -13,7 +13,7 @@ from torchmigrate.tables.matrix import Build, rank
 PLATFORM = "linux_x86_64"
 """The platform that project files are judged for: the one that has every variant."""
 
-COMPLETE_SINCE: Version = (2, 6)
+COMPLETE_SINCE: Version = (2, 4)
 """The oldest release of which the tables have all variants, so that one that is missing was not published."""
 
 
@@ -31,13 +31,15 @@ def published(target: Version, variant: str) -> bool | None:
 
 
 def last_with(variant: str) -> Version | None:
-    """The newest release that has a variant."""
-    found = [
-        b
-        for b in matrix.builds()
-        if b.variant == variant and b.platform == PLATFORM and b.evidence != "named"
-    ]
-    return max((parse(build.torch) for build in found), default=None)
+    """The newest release that has a variant; None where that is not known, as it is if one is only named."""
+    rows = [b for b in matrix.builds() if b.variant == variant and b.platform == PLATFORM]
+    newest = max(rows, key=lambda build: matrix.number(build.torch), default=None)
+    return parse(newest.torch) if newest is not None and newest.evidence != "named" else None
+
+
+def is_known(variant: str) -> bool:
+    """Whether any release of the tables has a variant; one that none has was given up before they begin."""
+    return any(build.variant == variant for build in matrix.builds())
 
 
 def choose(target: Version, architectures: Iterable[str] = ()) -> Build | None:

@@ -1,0 +1,41 @@
+"""conda's `pytorch-cuda`, from a channel that ended with torch 2.5.
+
+Why: the channel `pytorch` has no release after 2.5, and `pytorch-cuda`, which chooses the build there, exists nowhere
+else. On conda-forge, the build is chosen by `cuda-version`.
+
+    - pytorch=2.4
+    - pytorch-cuda=12.1
+
+What to do: take `pytorch-gpu` and `cuda-version` from conda-forge, or torch from its wheels with pip.
+
+Source: https://github.com/pytorch/pytorch/issues/138506
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.references import Reference, Role
+
+if TYPE_CHECKING:
+    from torchmigrate.documents.context import ReferenceContext
+
+rule = Rule(code="CU515", references=(Sort.REQUIREMENT,))
+
+LAST = (2, 5)
+
+
+@rule.check_reference
+def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    if requirement.name != "pytorch-cuda" or ctx.options.target <= LAST:
+        return
+    from torchmigrate.model.versions import render
+
+    yield ctx.finding(
+        requirement,
+        f"`pytorch-cuda` is of the channel `pytorch`, whose last release is {render(LAST)}; "
+        f"the target is {render(ctx.options.target)}",
+        Severity.INFO if requirement.unit.role in (Role.TEST, Role.LOCK) else Severity.ERROR,
+    )

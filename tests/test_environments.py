@@ -1,0 +1,196 @@
+"""Environments: what goes into one Python, which Pythons it may have, and what packages require of torch."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from packaging.requirements import Requirement
+
+from tests.support import check_text, fix_text
+from tools import read_requirements
+from torchmigrate.cli.commands import cli
+from torchmigrate.documents import pythons
+from torchmigrate.documents.document import Document
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.tables import requirements
+
+
+@pytest.mark.parametrize(
+    ("project", "version", "torch", "refusal"),
+    [
+        ("xformers", "0.0.27.post2", "2.13.0", "it requires torch ==2.4.0"),
+        ("vllm", "0.27.0", "2.13.0", ""),
+        ("vllm", "0.5.4", "2.13.0", "it requires torch ==2.4.0"),
+        (
+            "torchcodec",
+            "0.17.0",
+            "2.13.0",
+            "which torch torchcodec 0.17.0 is built for, its metadata does not tell",
+        ),
+        ("bitsandbytes", "0.43.2", "2.13.0", ""),
+        ("numpy", "1.26.4", "2.13.0", ""),
+        ("flash-attn", "2.6.3", "2.13.0", "which torch goes with flash-attn 2.6.3 is not known here"),
+        ("numpy", "99.0", "2.13.0", "which torch goes with numpy 99.0 is not known here"),
+        ("nobodys-package", "1.0", "2.13.0", "which torch goes with nobodys-package 1.0 is not known here"),
+    ],
+)
+def test_what_a_release_requires_of_torch(project: str, version: str, torch: str, refusal: str) -> None:
+    assert requirements.refuses(project, version, torch) == refusal
+
+
+@pytest.mark.parametrize(
+    ("version", "python", "has"),
+    [("1.26.4", "3.12", True), ("1.26.4", "3.13", False), ("1.21.0", "3.11", False)],
+)
+def test_wheels_of_numpy(version: str, python: str, has: bool) -> None:
+    assert requirements.has_wheel("numpy", version, python) is has
+
+
+def test_what_torch_requires_itself() -> None:
+    assert "sympy>=1.13.3" in map(str, requirements.required_by("torch", "2.13.0"))
+    assert requirements.required_by("torch", "1.0") == []
+
+
+def test_every_row_says_where_it_is_from() -> None:
+    for name in ("requirements.json", "compiled.json"):
+        rows = json.loads((resources.files("torchmigrate.tables") / "data" / name).read_text("utf-8"))
+        assert [row["project"] for row in rows] == sorted({row["project"] for row in rows})
+        assert all(row["source"] and row["evidence"] in ("wheel", "documented") for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("image", "python"),
+    [
+        ("python:3.12-slim", ("3.12", True)),
+        ("docker.io/library/python:3.9", ("3.9", True)),
+        ("nvidia/cuda:12.4.1-devel-ubuntu22.04", ("3.10", False)),
+        ("debian:bookworm-slim", ("3.11", False)),
+        ("registry.example.org/base:1", (None, False)),
+    ],
+)
+def test_the_python_of_an_image(image: str, python: tuple[str | None, bool]) -> None:
+    assert pythons.of_image(image) == python
+
+
+@pytest.mark.parametrize(
+    ("requires", "left"),
+    [
+        (">=3.11", {11, 12, 13, 14}),
+        (">=3.8", set()),
+        ("==3.12.*", {12}),
+        ("~=3.12", {12, 13, 14}),
+        ("^3.11", {11, 12, 13, 14}),
+    ],
+)
+def test_the_pythons_that_a_project_leaves(requires: str, left: set[int]) -> None:
+    text = f'[project]\nname = "torch-x"\nrequires-python = "{requires}"\n'
+    references = Document.read("pyproject.toml", text.encode()).references
+    assert pythons.possible(references, ("3.11", "3.14"))[0] == left
+
+
+def test_the_stages_of_an_image_are_environments_of_their_own() -> None:
+    text = "FROM a AS x\nRUN pip install torch\nFROM b AS y\nRUN pip install torch\nFROM x\nRUN pip install torch\n"
+    found = [r for r in Document.read("Dockerfile", text.encode()).references if r.sort is Sort.REQUIREMENT]
+    first, second, third = (reference.unit.environment for reference in found)
+    assert first is third
+    assert first is not second
+
+
+def test_a_variable_of_a_job_wins_over_that_of_all() -> None:
+    text = "variables:\n  V: '2.4.0'\none:\n  variables:\n    V: '2.5.0'\n  script:\n    - pip install torch==$V\n"
+    text += "two:\n  script:\n    - pip install torch==$V\n"
+    found = Document.read(".gitlab-ci.yml", text.encode()).references
+    assert [r.text for r in found if r.sort is Sort.REQUIREMENT] == ["==2.5.0", "==2.4.0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("pip install torch==2.4.0\n", False),
+        ("pip install torch==2.4.0 && echo 'pip install torch'\n", False),
+        ('[ -n "$A" ] && pip install torch==2.4.0\n', True),
+        ("true || pip install torch==2.4.0\n", True),
+        ("for x in a b; do pip install torch==2.4.0; done\n", True),
+        ("install() {\n  pip install torch==2.4.0\n}\n", True),
+        ("if a; then b; fi\npip install torch==2.4.0\n", False),
+        ("python3.9 -m pip install torch==2.4.0\n", True),
+    ],
+)
+def test_nothing_moves_in_a_branch(text: str, held: bool) -> None:
+    flags = ("--target-version", "2.13", "--unsafe", "--select", "CU")
+    assert (fix_text(text, *flags, path="run.sh") == text) is held
+
+
+@pytest.mark.parametrize(
+    ("bound", "fits"),
+    [("<1.12", False), ("~=1.11.0", False), ("~=1.11", True), ("<=1.26.0", True), ("==1.11.*", False)],
+)
+def test_what_is_bounded_needs_a_wheel(bound: str, fits: bool) -> None:
+    text = f"torch==2.4.0\nonnxruntime{bound}\n"
+    (finding,) = check_text(text, "--select", "CU504", "--target-version", "2.13", path="requirements.txt")
+    assert (finding.fix is not None) is fits
+    assert fits or "no wheel" in (finding.withheld or "")
+
+
+def test_a_missing_list_is_named() -> None:
+    (finding,) = check_text("-r other.txt\ntorch==2.4.0\n", "--select", "CU504", path="requirements.txt")
+    assert finding.withheld == "what `other.txt` brings is not known here"
+
+
+def test_an_image_that_installs_a_list_holds_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.4.0\n")
+    (tmp_path / "Dockerfile").write_text("FROM python:3.9\nRUN pip -q install -r requirements.txt\n")
+    monkeypatch.chdir(tmp_path)
+    options = [
+        "--select",
+        "CU504",
+        "--target-version",
+        "2.13",
+        "--isolated",
+        "--no-cache",
+        "--output-format",
+        "full",
+    ]
+    result = CliRunner().invoke(cli, ["check", ".", *options], standalone_mode=False)
+    assert "`python:3.9` is asked for" in result.output
+    (tmp_path / "Dockerfile").write_text("FROM python:3.12\nRUN pip -q install -r requirements.txt\n")
+    result = CliRunner().invoke(cli, ["check", ".", *options], standalone_mode=False)
+    assert "Ask for torch 2.13.0" in result.output
+
+
+def test_requirements_are_those_of_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as made:
+        lines = "Requires-Dist: torch==2.4.0; extra == 'srt'\nRequires-Dist: six; sys_platform == 'win32'\n"
+        made.writestr("x-1.dist-info/METADATA", f"Name: x\n{lines}Requires-Dist: numpy>=1\n")
+    monkeypatch.setattr(read_requirements, "open_wheel", lambda url, chunk: zipfile.ZipFile(file))
+    asked = read_requirements.requirements("")
+    assert read_requirements.applying(asked) == [Requirement("numpy>=1")]
+    assert len(read_requirements.applying(asked, extras=True)) == 2
+    assert read_requirements.torch_of("x", "") is None
+    assert read_requirements.torch_of("sglang", "") == "==2.4.0"
+
+
+def test_equal_ends_of_a_range_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from packaging.version import Version
+
+    found = {Version(f"1.{n}"): str(n) for n in range(20)}
+    read: list[str] = []
+
+    def torch_of(project: str, url: str) -> str:
+        read.append(url)
+        return ">=2" if int(url) >= 7 else ">=1"
+
+    monkeypatch.setattr(read_requirements, "wheels", lambda project, since: found)
+    monkeypatch.setattr(read_requirements, "torch_of", torch_of)
+    assert read_requirements.ranges("x", "2023", each=False) == [("1.0", ">=1"), ("1.7", ">=2")]
+    assert len(read) < 20
+    read.clear()
+    read_requirements.ranges("x", "2023", each=True)
+    assert len(read) == 20

@@ -1,0 +1,252 @@
+"""Regenerates ``torchmigrate/tables/data/requirements.json`` from the published wheels.
+
+    python tools/read_requirements.py [--since 2023-06] [--only xformers …]
+
+For each project below: which torch each of its releases requires (``Requires-Dist`` in the wheel's ``METADATA``),
+since which release it has a wheel for which Python, and, for the packages that move together with torch, everything
+else that they require. Only the needed members of a wheel travel; see `tools.read_wheels.open_wheel`.
+
+A row of ``torch`` holds from its release up to the next row's: an empty specifier is any torch, null none at all. For
+the projects of `STEADY` a range of releases is only read at its ends where these agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import sys
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from email.parser import HeaderParser
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import (
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    canonicalize_name,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
+from packaging.version import InvalidVersion, Version
+
+from tools.read_wheels import DATA, ENVIRONMENTS, open_wheel, write
+
+FAMILY = ("torch", "torchvision", "torchaudio", "triton")
+"""What moves together with torch: of the newest releases everything is read that they require."""
+
+LINKED = tuple(
+    """
+    fbgemm-gpu intel-extension-for-pytorch natten sgl-kernel sglang tensordict torch-npu torch-tensorrt torch-xla
+    torchao torchaudio torchcodec torchcomms torchdata torchrec torchrl torchtext torchvision vllm xformers
+    """.split()  # noqa: SIM905 -- a list of names is read as one
+)
+"""Made for one torch, or compiled against it. Every release is read: in these each can require another one."""
+
+STEADY = tuple(
+    """
+    absl-py accelerate aiohttp albumentations anthropic antlr4-python3-runtime ase attrs av backoff biopython
+    bitsandbytes black boto3 botorch build certifi cffi charset-normalizer click cloudpickle cmake colorama
+    coloredlogs colorlog colossalai compressed-tensors coverage cryptography cython dataclasses-json datasets
+    decorator decord deepspeed diffusers dill docutils easydict editdistance einops evaluate faiss-cpu fastapi
+    faster-whisper ffmpeg-python filelock fire flake8 flask fsspec ftfy future g2p-en gdown gitpython gpytorch
+    gradio gradio-client grpcio gymnasium h5py hatchling hf-transfer hf-xet httpx huggingface-hub hydra-core
+    hypothesis idna imageio imageio-ffmpeg importlib-metadata inflect ipdb ipykernel ipython ipywidgets isort jieba
+    jinja2 jiwer joblib jsonargparse jsonlines jsonschema jupyter jupyterlab kornia librosa liger-kernel lightgbm
+    lightning lightning-utilities litellm lmdb loguru lpips markdown markdown2 matplotlib mlflow mmengine mock
+    modelscope monai mpi4py msgpack msgspec mypy myst-parser nbsphinx networkx nibabel ninja nltk notebook nox numba
+    numpy numpydoc nvidia-ml-py omegaconf onnx onnxruntime onnxruntime-gpu open-clip-torch openai opencv-python
+    opencv-python-headless openpyxl optimum orjson packaging pandas parameterized peft phonemizer pillow pip plotly
+    pre-commit prettytable prometheus-client protobuf psutil py-cpuinfo py7zr pyarrow pybind11 pycocotools pydantic
+    pydicom pydub pygments pynvml pypdf pypinyin pytest pytest-asyncio pytest-benchmark pytest-cov pytest-mock
+    pytest-timeout pytest-xdist python-dateutil python-dotenv python-multipart pytorch-lightning
+    pytorch-metric-learning pytorch-msssim pytz pywin32 pyyaml pyzmq ray rdkit regex requests rich
+    rotary-embedding-torch rouge-score ruff s3fs sacrebleu sacremoses safetensors scikit-image scikit-learn scipy
+    seaborn segmentation-models-pytorch sentence-transformers sentencepiece setuptools setuptools-scm shortuuid
+    simpleitk six soundfile speechbrain sphinx sphinx-rtd-theme sqlalchemy sse-starlette statsmodels streamlit sympy
+    tabulate tenacity tensorboard tensorboardx termcolor tifffile tiktoken timm tokenizers tomli torch-geometric
+    torchdiffeq torchinfo torchio torchmetrics torchsde tox tqdm transformers trimesh trl twine typer
+    typing-extensions tyro tzdata ultralytics unidecode urllib3 uvicorn uvloop vector-quantize-pytorch virtualenv
+    wandb webdataset websockets wheel x-transformers xgboost xgrammar xxhash yacs zarr zstandard
+    """.split()  # noqa: SIM905 -- a list of names is read as one
+)
+"""What projects commonly pin beside torch, and what is not compiled against it."""
+
+PYTHONS = ("3.11", "3.12", "3.13", "3.14", "3.15")
+SIMPLE = "application/vnd.pypi.simple.v1+json"
+
+
+def files(project: str) -> list[dict[str, Any]]:
+    """What the index has of a project, as PEP 691 says it."""
+    index = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/")
+    request = urllib.request.Request(f"{index}/{project}/", headers={"Accept": SIMPLE})
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        page: dict[str, Any] = json.load(reply)
+    return [file for file in page["files"] if not file.get("yanked")]
+
+
+def wheels(project: str, since: str) -> dict[Version, str]:
+    """The URL of one wheel of each stable release since a day; of Linux where there is one."""
+    found: dict[Version, str] = {}
+    for file in files(project):
+        if file.get("upload-time", since) < since or not file["filename"].endswith(".whl"):
+            continue
+        try:
+            name, version, _, tags = parse_wheel_filename(file["filename"])
+        except (InvalidWheelFilename, InvalidVersion):
+            continue
+        if name != canonicalize_name(project) or version.is_prerelease or version.local:
+            continue
+        if any(tag.platform == "any" or tag.platform.endswith("linux_x86_64") for tag in tags) or any(
+            "manylinux" in tag.platform and tag.platform.endswith("x86_64") for tag in tags
+        ):
+            found[version] = file["url"]
+    return found
+
+
+def pythons(project: str) -> dict[str, str]:
+    """For each Python the first release with a wheel for it on Linux; empty where any Python serves."""
+    first: dict[str, Version] = {}
+    for file in files(project):
+        try:
+            if file["filename"].endswith(".whl"):
+                _, version, _, tags = parse_wheel_filename(file["filename"])
+            else:
+                parse_sdist_filename(file["filename"])
+                continue
+        except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
+            continue
+        if version.is_prerelease:
+            continue
+        for python in PYTHONS:
+            if any(_serves(tag.interpreter, tag.abi, tag.platform, python) for tag in tags):
+                first[python] = min(version, first.get(python, version))
+    return {python: str(version) for python, version in first.items()}
+
+
+def _serves(interpreter: str, abi: str, platform: str, python: str) -> bool:
+    """Whether a wheel with this tag can be installed by a Python on Linux, x86_64."""
+    if not (platform == "any" or ("linux" in platform and platform.endswith("x86_64"))):
+        return False
+    number = python.replace(".", "")
+    if interpreter.startswith("py"):
+        return interpreter in ("py3", f"py{number}")
+    if interpreter == f"cp{number}":
+        return not abi.endswith("t")
+    found = re.fullmatch(r"cp3(\d+)", interpreter)
+    return abi == "abi3" and found is not None and int(found[1]) <= int(number[1:])
+
+
+def requirements(url: str) -> list[Requirement]:
+    """What a wheel requires."""
+    wheel = open_wheel(url, 1 << 16)
+    name = next(n for n in wheel.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", n))
+    headers = HeaderParser().parsestr(wheel.read(name).decode())
+    found = []
+    for line in headers.get_all("Requires-Dist") or []:
+        with contextlib.suppress(InvalidRequirement):  # of a release that was made with old tools
+            found.append(Requirement(line))
+    return found
+
+
+def applying(asked: list[Requirement], *, extras: bool = False) -> list[Requirement]:
+    """Those that hold on Linux with Python 3.12, without extras; with ``extras`` also those of any extra."""
+    environment = {"python_version": "3.12", "python_full_version": "3.12.1", **ENVIRONMENTS["linux_x86_64"]}
+    names = {""} | (
+        {e for r in asked for e in re.findall(r"extra == ['\"]([^'\"]+)", str(r.marker))} if extras else set()
+    )
+    return [
+        r
+        for r in asked
+        if r.marker is None or any(r.marker.evaluate({**environment, "extra": n}) for n in names)
+    ]
+
+
+def torch_of(project: str, url: str) -> str | None:
+    """What a wheel requires of torch: a specifier, or None. sglang says it in an extra in some releases."""
+    for requirement in applying(requirements(url), extras=project == "sglang"):
+        if requirement.name == "torch":
+            return str(requirement.specifier)
+    return None
+
+
+def ranges(project: str, since: str, *, each: bool) -> list[tuple[str, str | None]]:
+    """The first release of each range of releases that requires another torch than the one before."""
+    found = wheels(project, since)
+    order = sorted(found)
+    known: dict[int, str | None] = {}
+
+    def read(number: int) -> str | None:
+        if number not in known:
+            known[number] = torch_of(project, found[order[number]])
+        return known[number]
+
+    def fill(first: int, last: int) -> None:
+        if last - first < 2:
+            return
+        if not each and read(first) == read(last):
+            known.update(dict.fromkeys(range(first + 1, last), read(first)))
+            return
+        middle = (first + last) // 2
+        read(middle)
+        fill(first, middle)
+        fill(middle, last)
+
+    if not order:
+        return []
+    read(0), read(len(order) - 1)
+    fill(0, len(order) - 1)
+    rows: list[tuple[str, str | None]] = []
+    for number, version in enumerate(order):
+        if not rows or rows[-1][1] != known[number]:
+            rows.append((str(version), known[number]))
+    return rows
+
+
+def row(project: str, since: str) -> dict[str, Any]:
+    """Everything that the table says of a project; one that is steady is read from its first years on."""
+    each = project in LINKED or project in FAMILY
+    since = since if each else "2019"
+    made: dict[str, Any] = {"project": project, "linked": project in LINKED}
+    if project not in ("torch", "triton"):
+        made["torch"] = ranges(project, since, each=each)
+    made["newest"] = str(max(wheels(project, since), default=""))
+    made["pythons"] = pythons(project)
+    if project in FAMILY:
+        newest: dict[tuple[int, int], Version] = {}
+        for version in sorted(found := wheels(project, since)):
+            newest[version.major, version.minor] = version
+        made["requires"] = {
+            str(v): sorted(f"{r.name}{r.specifier}" for r in applying(requirements(found[v])))
+            for v in newest.values()
+        }
+    made["evidence"] = "wheel"
+    made["source"] = f"the Python Package Index: METADATA in the wheels of {project} since {since}"
+    print(project, len(made.get("torch", ())), file=sys.stderr, flush=True)
+    return made
+
+
+def main() -> None:
+    """Reads the index and writes the table; with ``--only`` prints the rows of some projects instead."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--since", default="2023-06", help="the day of the oldest release that each is read of"
+    )
+    parser.add_argument("--only", nargs="+", help="print the rows of these projects, write nothing")
+    options = parser.parse_args()
+    projects = options.only or sorted({*FAMILY, *LINKED, *STEADY})
+    with ThreadPoolExecutor(8) as pool:
+        rows = list(pool.map(lambda project: row(project, options.since), projects))
+    if options.only:
+        print(json.dumps(rows, indent=1))
+        return
+    write(DATA / "requirements.json", rows)
+
+
+if __name__ == "__main__":
+    main()

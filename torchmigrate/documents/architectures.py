@@ -1,0 +1,54 @@
+"""The compute capabilities that a file compiles for, and those of them that a CUDA no longer compiles for."""
+
+from __future__ import annotations
+
+import re
+
+from torchmigrate.documents.references import Reference
+from torchmigrate.model.findings import Edit, NoFix
+from torchmigrate.tables import wheels
+from torchmigrate.tables.matrix import number
+
+NAMES = ("TORCH_CUDA_ARCH_LIST", "CMAKE_CUDA_ARCHITECTURES", "-gencode")
+"""What names them: torch's own variable, that of CMake, and the option of ``nvcc``."""
+_NAMED = {"Kepler": "3.5", "Maxwell": "5.0", "Pascal": "6.0", "Volta": "7.0"}
+_ENTRY = re.compile(r"(?P<name>\d+\.\d+|[A-Z][a-z]+(?:\+Te[a-z]+)?)(?P<suffix>[af]?(?:\+PTX)?)")
+_DIGITS = re.compile(r"(?:sm_|compute_)?(\d{1,2})(\d)[af]?(?:-real|-virtual)?")
+
+
+def gone(variable: Reference, cuda: str) -> list[str]:
+    """The entries of a list that no build with this CUDA is compiled for."""
+    if variable.name not in NAMES or variable.undecided:
+        return []
+    oldest = number(wheels.oldest_architecture(cuda))
+    entries = variable.text.split(_separator(variable))
+    return [entry for entry in entries if (known := _capability(entry)) and number(known) < oldest]
+
+
+def edit(variable: Reference, cuda: str) -> Edit:
+    """The edit that leaves the other entries. Raises NoFix where there is none."""
+    old = gone(variable, cuda)
+    separator = _separator(variable)
+    rest = separator.join(entry for entry in variable.text.split(separator) if entry not in old).strip()
+    if not rest:
+        raise NoFix("nothing would be left of the list")
+    if variable.several:
+        raise NoFix("the file gives several values")
+    found = variable.value.edit(0, len(variable.text), rest)
+    if found is None:
+        raise NoFix("the list is put together from several places")
+    return found
+
+
+def _separator(variable: Reference) -> str:
+    return ";" if ";" in variable.text else "," if "," in variable.text else " "
+
+
+def _capability(entry: str) -> str | None:
+    if digits := _DIGITS.fullmatch(entry.strip()):
+        return f"{digits[1]}.{digits[2]}"
+    match = _ENTRY.fullmatch(entry.strip())
+    if match is None:
+        return None
+    name = match["name"].partition("+")[0]
+    return name if name[0].isdigit() else _NAMED.get(name)

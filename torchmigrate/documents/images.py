@@ -1,0 +1,79 @@
+"""The images that an environment is made on top of, and which one takes their place at the target."""
+
+from __future__ import annotations
+
+import re
+
+from torchmigrate.documents.references import Reference, Role
+from torchmigrate.model.findings import Edit, NoFix
+from torchmigrate.model.versions import Version, parse, render
+from torchmigrate.tables import wheels
+from torchmigrate.tables.matrix import Build
+
+CUDA_TAG = re.compile(r"(?P<cuda>\d+\.\d+)(?:\.\d+)?(?P<rest>-[\w.-]+)?")
+TORCH_TAG = re.compile(r"(?P<torch>\d+\.\d+\.\d+)-cuda(?P<cuda>\d+\.\d+)-cudnn\d+-(?P<flavour>runtime|devel)")
+_FLAVOUR = re.compile(r"-(?P<cudnn>cudnn\d*-)?(?P<flavour>base|runtime|devel)-(?P<system>\w+[\d.]*)")
+
+
+def edit(image: Reference, target: Version, chosen: Build) -> Edit | None:
+    """The edit that names the image of the target; None where the one that is there can stay.
+
+    Raises NoFix where it has to change, and what to is not known.
+    """
+    if image.name == "pytorch/pytorch":
+        match = TORCH_TAG.fullmatch(image.text)
+        if image.undecided or match is None:
+            raise NoFix("which torch the image brings is not known here")
+        return None if parse(match["torch"]) >= target else _torch_image(image, match, target, chosen)
+    if image.name == "nvidia/cuda" and is_for_compiling(image):
+        match = CUDA_TAG.match(image.text)
+        if image.undecided or match is None:
+            raise NoFix("which CUDA the image has is not known here")
+        same = match["cuda"].split(".")[0] == (chosen.cuda or "").split(".")[0]
+        return None if same else _cuda_image(image, match, chosen.cuda or "")
+    if image.name == "nvidia/pytorch":
+        raise NoFix("the image brings a torch of its own")
+    return None
+
+
+def is_for_compiling(image: Reference) -> bool:
+    """Whether an image has the compiler; what others have of CUDA, torch's wheels do not use."""
+    return "devel" in image.text or image.undecided != ""
+
+
+def _check(image: Reference) -> None:
+    if reason := image.fixed or image.unit.fixed:
+        raise NoFix(reason)
+    if image.unit.role is Role.TEST:
+        raise NoFix("workflows often build for several CUDA versions")
+    if image.several:
+        raise NoFix("the file gives several values for the tag")
+
+
+def _torch_image(image: Reference, match: re.Match[str], target: Version, chosen: Build) -> Edit:
+    _check(image)
+    for row in wheels.table("images")["pytorch"]:
+        if (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda) and match["flavour"] in row["flavours"]:
+            new = f"{row['version']}-cuda{row['cuda']}-cudnn{row['cudnn']}-{match['flavour']}"
+            if found := image.value.edit(0, len(image.text), new):
+                return found
+            raise NoFix("the tag is put together from several places")
+    raise NoFix(f"no {match['flavour']} image of torch {render(target)} is known")
+
+
+def _cuda_image(image: Reference, match: re.Match[str], cuda: str) -> Edit:
+    _check(image)
+    rest = _FLAVOUR.fullmatch(match["rest"] or "")
+    row = next((row for row in wheels.table("images")["cuda"] if row["cuda"] == cuda), None)
+    if rest is None or row is None:
+        raise NoFix(f"no image with CUDA {cuda} is known for this tag")
+    flavour = ("cudnn-" if rest["cudnn"] else "") + rest["flavour"]
+    if flavour not in row["flavours"] or rest["system"] not in row["systems"]:
+        raise NoFix(f"no {flavour} image with CUDA {cuda} is known for {rest['system']}")
+    new = f"{row['version']}-{flavour}-{rest['system']}"
+    if found := image.value.edit(0, len(image.text), new):
+        return found
+    start = image.value.edit(0, match.start("rest"), row["version"])
+    if start is None or match["rest"] != f"-{flavour}-{rest['system']}":
+        raise NoFix("the tag is put together from several places")
+    return start

@@ -1,0 +1,113 @@
+"""What other files of the project install into the same Python: the lists that one includes, and what includes it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchmigrate.documents.document import Document
+from torchmigrate.documents.references import Environment, Reference
+from torchmigrate.gates.kinds import MAX_METADATA_BYTES, kind_of
+from torchmigrate.project.project import Project
+from torchmigrate.text.source import SourceError
+
+_DEEPEST = 5
+"""How many lists may include each other."""
+_PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """An environment of another file that is, or goes into, the same one."""
+
+    path: str
+    environment: Environment
+    references: tuple[Reference, ...]
+    text: str
+
+
+class Missing(Exception):
+    """A file that is installed from is not among those of the project."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+def neighbours(path: str, environment: Environment, project: Project) -> Iterator[Neighbour]:
+    """The environments of other files that are one with that of the file at ``path``. Raises Missing."""
+    seen = {path}
+    yield from _included(path, environment, project, seen, 0)
+    if kind_of(path) == "requirements":
+        yield from _including(path, project, seen)
+
+
+def _included(
+    path: str, environment: Environment, project: Project, seen: set[str], depth: int
+) -> Iterator[Neighbour]:
+    for name in dict.fromkeys(environment.includes):
+        for found in _files(path, name, project):
+            if found in seen or depth >= _DEEPEST:
+                continue
+            seen.add(found)
+            for inner in _environments(found, project):
+                yield inner
+                yield from _included(found, inner.environment, project, seen, depth + 1)
+
+
+def _files(path: str, name: str, project: Project) -> list[str]:
+    """The files of the project that are installed where ``name`` is. Raises Missing if none is seen."""
+    if "://" in name:
+        raise Missing(name)
+    folder = os.path.normpath(os.path.join(os.path.dirname(path), name.partition("[")[0].strip("\"'")))
+    if not name.endswith((".txt", ".in", ".cfg", ".toml", ".lock")):
+        return [file for base in _PROJECT_FILES if (file := os.path.join(folder, base)) in project]
+    if folder in project:
+        return [folder]
+    # An image has another layout of folders, and commands run in many: the nearest of that name is it.
+    parent = os.path.dirname(path)
+    while True:
+        candidate = os.path.join(parent, os.path.basename(name))
+        nested = os.path.normpath(os.path.join(parent, name.lstrip("/")))
+        if known := [file for file in (nested, candidate) if file in project]:
+            return known[:1]
+        if parent == os.path.dirname(parent):
+            raise Missing(name)
+        parent = os.path.dirname(parent)
+
+
+def _including(path: str, project: Project, seen: set[str]) -> Iterator[Neighbour]:
+    """What includes a list: other lists, and the images, jobs and scripts that install from it."""
+    name = os.path.basename(path)
+    sought = (((name,), (rf"(?<![\w.-]){re.escape(name)}",)),)
+    for other, _ in project.spelling(*sought, beside=path):
+        if other in seen or kind_of(other) in (None, "markdown", "lock"):
+            continue
+        for found in _environments(other, project):
+            try:
+                files = [file for one in found.environment.includes for file in _files(other, one, project)]
+            except Missing:
+                files = []
+            if path in files:
+                seen.add(other)
+                yield found
+                if kind_of(other) == "requirements":
+                    yield from _including(other, project, seen)
+
+
+def _environments(path: str, project: Project) -> Iterator[Neighbour]:
+    """The environments of a file; nothing for one that cannot be read."""
+    data = project.text(path)
+    if data is None or len(data) > MAX_METADATA_BYTES:
+        return
+    try:
+        document = Document.read(path, data)
+        references = document.references
+    except (SourceError, RecursionError):
+        return
+    found: dict[int, Environment] = {id(one): one for one in document.environments}
+    for environment in found.values():
+        of_it = tuple(one for one in references if one.unit.environment is environment)
+        yield Neighbour(path, environment, of_it, environment.text(document.view))

@@ -1,0 +1,97 @@
+"""Which Pythons an environment has, as far as its files say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from torchmigrate.documents.references import Reference
+from torchmigrate.model.vocabulary import Sort
+
+MINORS = range(6, 20)
+"""The numbers of the Pythons 3 that a range may mean."""
+
+_IMAGE = re.compile(r"(?:[\w.-]+/)*python:(?:v)?(?P<version>3\.\d+)")
+_SYSTEM = re.compile(
+    r"(?:^|(?<=[/:-]))(?P<name>ubuntu|debian|bullseye|bookworm|trixie|focal|jammy|noble)(?:[:-]?(?P<number>\d+(?:\.\d+)?))?"
+)
+_OF_SYSTEM = {
+    "ubuntu18.04": "3.6",
+    "ubuntu20.04": "3.8",
+    "ubuntu22.04": "3.10",
+    "ubuntu24.04": "3.12",
+    "focal": "3.8",
+    "jammy": "3.10",
+    "noble": "3.12",
+    "debian11": "3.9",
+    "debian12": "3.11",
+    "debian13": "3.13",
+    "bullseye": "3.9",
+    "bookworm": "3.11",
+    "trixie": "3.13",
+}
+"""The ``python3`` of each system: https://packages.ubuntu.com/python3, https://packages.debian.org/python3."""
+
+
+def of_image(image: str) -> tuple[str | None, bool]:
+    """The Python of an image by its name, and whether it is the image's purpose; a system's can be another one's too."""
+    if found := _IMAGE.match(image):
+        return found["version"], True
+    named = (_OF_SYSTEM.get(found["name"] + (found["number"] or "")) for found in _SYSTEM.finditer(image))
+    return next((version for version in named if version), None), False
+
+
+def numbers(reference: Reference) -> set[int] | None:
+    """The minor versions of Python 3 that a reference allows; None where it does not tell."""
+    text = reference.text.strip()
+    if reference.undecided or reference.sort is not Sort.PYTHON:
+        return None
+    if reference.option == "FROM":
+        version, _ = of_image(text)
+        return {int(version[2:])} if version else None
+    if reference.option in ("command", "setup", "conda"):
+        found = re.findall(r"(?<![\d.])3\.(\d+)", text)
+        if reference.option != "setup" and text.startswith((">", "<", "!", "~")):
+            return _allowed(text)
+        return {int(number) for number in found} or None
+    return _allowed(_as_pep508(text, poetry=reference.option == "poetry"))
+
+
+def _as_pep508(text: str, *, poetry: bool) -> str:
+    if found := re.fullmatch(r"\^\s*3\.(\d+)(?:\.\d+)?", text):
+        return f">=3.{found[1]},<4"
+    if poetry and (found := re.fullmatch(r"~\s*3\.(\d+)(?:\.\d+)?", text)):
+        return f"==3.{found[1]}.*"
+    return f"=={text}.*" if re.fullmatch(r"3\.\d+", text) else text
+
+
+def _allowed(specifier: str) -> set[int] | None:
+    try:
+        found = SpecifierSet(specifier)
+    except InvalidSpecifier:
+        return None
+    return {n for n in MINORS if any(found.contains(f"3.{n}.{patch}") for patch in (0, 9, 99))}
+
+
+def possible(references: Iterable[Reference], known: tuple[str, str]) -> tuple[set[int], str]:
+    """The Pythons of a range from … to that fit everything that is said, and what of it fits none of them or not all.
+
+    A command's own Python goes before that of the system below it.
+    """
+    left = set(range(int(known[0][2:]), int(known[1][2:]) + 1))
+    stated = [reference for reference in references if reference.sort is Sort.PYTHON]
+    commanded = any(reference.option in ("command", "setup", "conda") for reference in stated)
+    for reference in stated:
+        if reference.option == "FROM" and commanded and not of_image(reference.text)[1]:
+            continue
+        asked = numbers(reference)
+        if asked is None:
+            continue
+        # A range that begins before has users on the old Pythons; what is chosen from several is built for each.
+        oldest = min(asked, default=0)
+        if oldest < int(known[0][2:]) or not asked & left:
+            return set(), reference.text
+        left &= asked
+    return left, ""
