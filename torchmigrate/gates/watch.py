@@ -32,7 +32,7 @@ class Watch:
             if symbol[0] in ".$":
                 continue
             parts = segments(symbol.rstrip("*").rstrip("."))
-            token = self.gate.token_of[symbol]
+            token = self.gate.token_of.get(symbol)
             for length in range(1, len(parts) + 1):
                 prefix = join(parts[:length])
                 if length < len(parts):

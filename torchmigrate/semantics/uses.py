@@ -67,6 +67,9 @@ class Surroundings:
         return Surroundings((*self.parents, node), **values)  # type: ignore[arg-type]
 
 
+TOPS = ("torch", "functorch")
+"""The packages of the wheel whose names are watched."""
+
 _PATCHERS = frozenset({"patch", "setattr", "delattr", "spy", "stub"})
 _PATCHED_OBJECT = frozenset({"setattr", "delattr", "object", "spy", "stub"})
 _INSTANCE_CHECKS = frozenset({"isinstance", "issubclass"})
@@ -362,7 +365,7 @@ class Uses:
             statement = place.statement
             if not isinstance(statement, ast.ImportFrom) or not self._is_hot(statement):
                 continue
-            if (statement.module or "").partition(".")[0] != "torch" or statement.level:
+            if (statement.module or "").partition(".")[0] not in TOPS or statement.level:
                 continue  # the module that it comes from has a finding of its own
             for alias in statement.names:
                 name = alias.asname or alias.name
