@@ -32,7 +32,7 @@ def test_it_holds_every_module_rule_and_data_file(wheel: Path) -> None:
     package = {
         f"torchmigrate/{path.relative_to(ROOT / 'torchmigrate').as_posix()}"
         for path in (ROOT / "torchmigrate").rglob("*")
-        if path.suffix in (".py", ".json", ".toml", ".typed")
+        if path.suffix in (".py", ".json", ".toml", ".typed", ".xz")
     }
     rules = {
         f"torchmigrate/rules/{p.relative_to(ROOT / 'rules').as_posix()}"

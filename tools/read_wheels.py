@@ -1,6 +1,6 @@
 """Regenerates ``torchmigrate/tables/data/wheels_read.json`` and ``companions.json`` from the published wheels.
 
-    PIP_INDEX_URL=… python tools/read_wheels.py [--since 2.4] [--only 2.15]
+    python tools/read_wheels.py [--since 2.4] [--only 2.15]
 
 Every fact is read in a wheel on the package index and nowhere else: the CUDA version in ``torch/version.py``, the
 architecture string that is compiled into ``libtorch_python.so``, the pinned libraries in ``METADATA``, the Python
@@ -89,7 +89,7 @@ def open_wheel(url: str) -> zipfile.ZipFile:
 
 def links(project: str) -> dict[str, str]:
     """Wheel file name → URL, for every wheel of ``project`` on the index."""
-    index = os.environ["PIP_INDEX_URL"].rstrip("/")
+    index = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/")
     with urllib.request.urlopen(f"{index}/{project}/") as reply:
         page = reply.read().decode()
     return {name: url for url, name in re.findall(r'<a href="([^"#]+)[^>]*>([^<]+\.whl)</a>', page)}

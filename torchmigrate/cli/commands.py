@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-LAZY: dict[str, str] = {"probe": "torchmigrate.cli.probe:probe"}
+LAZY: dict[str, str] = {
+    "ledger": "torchmigrate.cli.ledger:ledger",
+    "probe": "torchmigrate.cli.probe:probe",
+}
 """Commands that live in modules of their own: name → ``module:attribute``, imported when called."""
 
 

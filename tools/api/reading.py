@@ -1,0 +1,65 @@
+"""Reads a release, once: what was read is kept, as long as what reads it is the same."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import pickle
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from tools.api import module
+from tools.api.release import Fact, Release
+from tools.api.source import Source
+
+Facts = dict[str, Fact]
+
+
+def read(source: Source) -> Facts:
+    """What a release says of every name; a file that cannot be parsed is reported, and left out."""
+    gc.disable()  # trees are many small objects in no circle
+    modules: dict[str, module.Module] = {}
+    # Sources before stubs: where a module has both, the stub says less.
+    for path, text in sorted(source.files(), key=lambda file: (file[0].endswith(".pyi"), file[0])):
+        parts = path.rpartition(".")[0].split("/")
+        is_package = parts[-1] == "__init__"
+        name = ".".join(parts[:-1] if is_package else parts)
+        if name in modules:
+            continue
+        try:
+            modules[name] = module.read(name, text, is_package=is_package)
+        except SyntaxError as error:
+            print(f"{source.place}: {path}: {error}", file=sys.stderr)
+    found = Release(modules).facts()
+    gc.enable()
+    return found
+
+
+def read_all(sources: list[Source], kept: Path, jobs: int) -> list[Facts]:
+    """What each release says, in the order given; ``kept`` is the folder for what was read."""
+    kept.mkdir(parents=True, exist_ok=True)
+    if jobs == 1:
+        return [pickle.loads(_kept(source, kept).read_bytes()) for source in sources]
+    with ProcessPoolExecutor(jobs) as pool:
+        return [pickle.loads(path.read_bytes()) for path in pool.map(_kept, sources, [kept] * len(sources))]
+
+
+def _kept(source: Source, folder: Path) -> Path:
+    """The file with what a release says, made if it is not there."""
+    path = folder / f"torch-{source.version}-{_reader()}.pickle"
+    if not path.exists():
+        facts = read(source)
+        unfinished = path.with_suffix(".part")
+        unfinished.write_bytes(pickle.dumps(facts, pickle.HIGHEST_PROTOCOL))
+        unfinished.replace(path)
+        print(f"torch {source.version}: {len(facts)} names in {source.place}", file=sys.stderr)
+    return path
+
+
+def _reader() -> str:
+    """A fingerprint of the sources that read."""
+    digest = hashlib.sha256()
+    for name in ("links", "markers", "module", "release", "signatures"):
+        digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
+    return digest.hexdigest()[:12]

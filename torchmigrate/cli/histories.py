@@ -1,0 +1,169 @@
+"""The ledger as text: the history of a name, and the difference between two releases."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from torchmigrate.model.versions import Version, render
+from torchmigrate.tables import api, difference
+from torchmigrate.tables.api import Entry, Parameter
+from torchmigrate.tables.difference import ORDER, Change
+from torchmigrate.tables.releases import ALL, Releases
+
+
+def near(name: str) -> list[str]:
+    """Up to three names of the ledger that ``name`` may be meant for."""
+    owner, _, last = name.rpartition(".")
+    beside = [f"{owner}.{one}" for one in api.members(owner)]
+    if found := difflib.get_close_matches(name, beside, n=3, cutoff=0.8):
+        return found
+    # The same name elsewhere, the public places first; else a module with nearly this name.
+    same = [f"{one}.{last}" for one in api.owners() if last in api.members(one)]
+    public = sorted((one for one in same if "._" not in one), key=lambda one: (one.count("."), one))
+    if public:
+        return public[:3]
+    return [
+        f"{one}.{last}"
+        for one in difflib.get_close_matches(owner, api.owners(), n=3, cutoff=0.8)
+        if last in api.members(one)
+    ]
+
+
+def as_text(entries: Sequence[Entry]) -> str:
+    """A paragraph for each name."""
+    return "\n".join("".join(f"{line}\n" for line in _lines(entry)) for entry in entries)
+
+
+def _lines(entry: Entry) -> Iterator[str]:
+    yield f"{entry.name}: {entry.kind}, {entry.level}"
+    events = sorted(_events(entry), key=lambda event: event[0].mask & -event[0].mask)
+    width = max(len(str(releases)) for releases, _ in events)
+    for releases, text in events:
+        yield f"  {releases!s:{width}}  {text}"
+
+
+def _events(entry: Entry) -> Iterator[tuple[Releases, str]]:
+    """What holds for the name, each with the releases that it holds for."""
+    said = entry.raises
+    if entry.raises:
+        yield entry.raises, "calling it only raises"
+    for mark in entry.marks:
+        said |= mark.releases
+        yield mark.releases, f"deprecated; {difference.described(mark)}"
+    for parameter in entry.parameters:
+        yield from _of_parameter(parameter, entry.usable)
+    if absent := ALL - entry.present:
+        yield absent, "not there"
+    if plain := entry.present - said:
+        yield plain, "there"
+
+
+def _of_parameter(parameter: Parameter, usable: Releases) -> Iterator[tuple[Releases, str]]:
+    name = f"`{parameter.name}`"
+    if gone := usable - parameter.keyword - parameter.positional:
+        yield gone, f"{name} is not taken" + (f"; it is `{parameter.renamed}`" if parameter.renamed else "")
+    if parameter.positional and (only := parameter.keyword - parameter.positional):
+        yield only, f"{name} is taken by keyword only"
+    if parameter.keyword and (only := parameter.positional - parameter.keyword):
+        yield only, f"{name} is taken by position only"
+    for releases, text in parameter.defaults:
+        yield releases, f"{name} must be given" if not text else f"{name} is `{text}` by default"
+
+
+def as_json(entries: Sequence[Entry]) -> str:
+    """A JSON list of the names, with the releases that each fact holds for."""
+    return json.dumps([_facts(entry) for entry in entries], indent=2, ensure_ascii=False) + "\n"
+
+
+def _facts(entry: Entry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "kind": entry.kind,
+        "level": entry.level,
+        "present": _listed(entry.present),
+        "raises": _listed(entry.raises),
+        "marks": [
+            {
+                "releases": _listed(mark.releases),
+                "when": mark.when,
+                "parameter": mark.parameter or None,
+                "category": mark.category or None,
+                "text": mark.text,
+            }
+            for mark in entry.marks
+        ],
+        "parameters": [
+            {
+                "name": one.name,
+                "keyword": _listed(one.keyword & entry.present),
+                "positional": _listed(one.positional & entry.present),
+                "renamed": one.renamed or None,
+                "defaults": [
+                    {"releases": _listed(releases), "default": text or None}
+                    for releases, text in one.defaults
+                ],
+            }
+            for one in entry.parameters
+        ],
+    }
+
+
+def _listed(releases: Releases) -> list[str]:
+    return [render(version) for version in releases]
+
+
+def changes(old: Version, new: Version, owners: Sequence[str], *, private: bool) -> list[Change]:
+    """What differs; in some modules and what is in them, where ``owners`` names any."""
+    inside = tuple(f"{owner}." for owner in owners)
+    return [
+        change
+        for change in difference.between(old, new, private=private)
+        if not owners or f"{change.owner}.{change.name}.".startswith(inside)
+    ]
+
+
+def as_difference(changes: Iterable[Change], old: Version, new: Version, style: str) -> str:
+    """The changes as ``json``, ``csv`` or ``md``."""
+    if style == "json":
+        rows = [
+            {"module": c.owner, "name": c.name, "change": c.what, "detail": c.detail or None} for c in changes
+        ]
+        return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+    if style == "csv":
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(("module", "name", "change", "detail"))
+        writer.writerows((c.owner, c.name, c.what, c.detail) for c in changes)
+        return text.getvalue()
+    return "\n".join(_markdown(changes, old, new)) + "\n"
+
+
+def _markdown(changes: Iterable[Change], old: Version, new: Version) -> Iterator[str]:
+    yield f"# From torch {render(old)} to {render(new)}"
+    by_owner = sorted(changes, key=lambda change: (change.owner, ORDER.index(change.what), change.name))
+    for owner, held in itertools.groupby(by_owner, key=lambda change: change.owner):
+        yield f"\n## `{owner}`\n"
+        for what, group in itertools.groupby(held, key=lambda change: change.what):
+            some = list(group)
+            if any(change.detail for change in some):
+                for change in some:
+                    yield f"- {HEADINGS[what]} `{change.name}`: {change.detail}"
+            else:
+                yield f"- {HEADINGS[what]} " + ", ".join(f"`{change.name}`" for change in some)
+
+
+HEADINGS = {
+    "removed": "Removed:",
+    "raises": "Only raises:",
+    "parameter": "Parameter of",
+    "default": "Default of",
+    "deprecated": "Deprecated:",
+    "restored": "No longer deprecated:",
+    "added": "Added:",
+}

@@ -1,0 +1,89 @@
+"""The command `torchmigrate ledger`: what became of a name of torch's API, and what differs between two releases.
+
+Exit status: 0, or 2 for a name that is not known and for wrong usage.
+"""
+
+from __future__ import annotations
+
+import click
+
+from torchmigrate.cli import histories, options, output
+from torchmigrate.model import versions
+from torchmigrate.model.versions import Version
+from torchmigrate.tables import api
+
+FORMATS = ("text", "json", "md", "csv")
+
+
+def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """The names that begin with what is typed, one part further."""
+    owner, dot, last = incomplete.rpartition(".")
+    if not dot:
+        return sorted(name for name in api.owners() if "." not in name and name.startswith(last))
+    return sorted(f"{owner}.{name}" for name in api.members(owner) if name.startswith(last))
+
+
+@click.command()
+@click.option("--from", "old", metavar="VERSION", help="With --to: list what differs between two releases.")
+@click.option("--to", "new", metavar="VERSION", help="The newer of the two; default: the newest known.")
+@click.option("--private", is_flag=True, help="Also list names that are not offered.")
+@click.option(
+    "--output-format",
+    "style",
+    type=click.Choice(FORMATS),
+    default=None,
+    help="How to print.  [default: text; md for --from]",
+)
+@click.option("-o", "--output-file", metavar="FILE", help="Write to a file.")
+@click.argument("names", nargs=-1, metavar="[NAMES]...", shell_complete=complete)
+def ledger(
+    names: tuple[str, ...],
+    old: str | None,
+    new: str | None,
+    private: bool,
+    style: str | None,
+    output_file: str | None,
+) -> int:
+    """Say what became of NAMES of torch's API in each release, or what differs between two releases."""
+    if old is None:
+        if not names:
+            raise click.UsageError("which name? `torchmigrate ledger torch.qr`, or --from 2.4 --to 2.15")
+        if new or private:
+            raise click.UsageError(f"{'--to' if new else '--private'} goes with --from")
+        if style not in (None, "text", "json"):
+            raise click.UsageError(f"--output-format {style} is for --from")
+        entries = [_found(name) for name in names]
+        text = histories.as_json(entries) if style == "json" else histories.as_text(entries)
+    else:
+        if style == "text":
+            raise click.UsageError("--output-format text is for names")
+        first, last = _version(old), _version(new or "latest")
+        if first >= last:
+            raise options.Failure(
+                f"--from {versions.render(first)} is not older than --to {versions.render(last)}"
+            )
+        found = histories.changes(first, last, names, private=private)
+        text = histories.as_difference(found, first, last, style or "md")
+    if output_file:
+        with output.replaced(output_file) as file:
+            file.write(text)
+    else:
+        output.print_text(text)
+    return 0
+
+
+def _version(text: str) -> Version:
+    try:
+        return versions.parse_target(text)
+    except ValueError as error:
+        raise options.Failure(str(error)) from None
+
+
+def _found(name: str) -> api.Entry:
+    if entry := api.find_any(name):
+        return entry
+    near = histories.near(name)
+    raise options.Failure(
+        f"the ledger has no name {name}"
+        + (f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else "")
+    )
