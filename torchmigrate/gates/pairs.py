@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from torchmigrate.model.symbols import segments
 
@@ -30,9 +31,7 @@ _CUSTOMARY = {
 _CHAINS = bytes(byte if chr(byte).isalnum() or byte in b"_." or byte > 127 else 32 for byte in range(256))
 """Leaves dotted names, and spaces between them."""
 
-_FROM = re.compile(
-    rb"from[ \t]+((?:func)?torch[\w.]*)[ \t]+import\b[ \t]*(\([^)]*\)|(?:[^\n\\;]|\\\r?\n)*)"
-)
+_FROM = re.compile(rb"from[ \t]+((?:func)?torch[\w.]*)[ \t]+import\b[ \t]*(\([^)]*\)|(?:[^\n\\;]|\\\r?\n)*)")
 _NAMES = re.compile(rb"(\w+|\*)(?:[\s\\]+as[\s\\]+\w+)?")
 _WORD = re.compile(rb"\w+")
 _LAST_WORD = re.compile(rb"(\w+)[\s\\]*\Z")
@@ -55,7 +54,9 @@ class Pairs:
             owners = found.setdefault(parts[-1], {})
             owner = parts[-2] if len(parts) > 1 else _ANY
             needed = frozenset(word.encode() for word in words)
-            owners[owner] = needed | owners.get(owner, needed) if needed and owners.get(owner, needed) else frozenset()
+            owners[owner] = (
+                needed | owners.get(owner, needed) if needed and owners.get(owner, needed) else frozenset()
+            )
         return cls(found)
 
     def passes(self, text: bytes) -> bool:
@@ -133,7 +134,7 @@ class Pairs:
 def _links(chain: bytes) -> Iterator[tuple[bytes, bytes]]:
     """``a.b.c`` → ``a b``, ``b c``."""
     parts = chain.split(b".")
-    return zip(parts, parts[1:], strict=False)
+    return pairwise(parts)
 
 
 def _renamed(names: set[bytes], text: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -141,12 +142,12 @@ def _renamed(names: set[bytes], text: bytes) -> Iterator[tuple[bytes, bytes]]:
     for name in names & _CUSTOMARY.keys():
         yield name, _CUSTOMARY[name]
     pieces = text.split(b" as ")
-    for before, after in zip(pieces, pieces[1:], strict=False):
-        name = _WORD.match(after)
-        if name is not None and name[0] in names:
+    for before, after in pairwise(pieces):
+        alias = _WORD.match(after)
+        if alias is not None and alias[0] in names:
             module = _LAST_WORD.search(before, max(0, len(before) - 200))
             if module is not None:
-                yield name[0], module[1]
+                yield alias[0], module[1]
     for name in names:
         for match in re.finditer(
             re.escape(name) + rb"[ \t]*=[ \t]*(?:\w+\.)*(\w+)[ \t]*(?=[\r\n;#]|\Z)", text

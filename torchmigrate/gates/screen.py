@@ -25,7 +25,8 @@ def gate_of(rules: Iterable[Rule]) -> Gate:
     for rule in rules:
         tokens.update(symbol for symbol in rule.watched if symbol not in rule.pairs)
         for symbol, words in rule.pairs.items():
-            pairs[symbol] = (*pairs[symbol], *words) if words and pairs.get(symbol, words) else ()
+            others = pairs.get(symbol, words)
+            pairs[symbol] = tuple(dict.fromkeys((*others, *words))) if words and others else ()
     paired = {symbol: pairs[symbol] for symbol in sorted(pairs.keys() - tokens)}
     return Gate.of(sorted(tokens), paired)
 

@@ -37,6 +37,8 @@ class Reach:
     """The names of the exceptions that are caught around it."""
     fallback: set[str] = field(default_factory=set)
     """The names of those after which it runs."""
+    typing_only: bool = False
+    """Whether only type checkers get there."""
     unheard: bool = False
     """Whether warnings are caught around it."""
 
@@ -122,7 +124,9 @@ _SAYS_VERSION = re.compile(r"(?i)(?:torch|\bpt)_?v(?:er(?:sion)?)?(?:_?(?:tuple|
 _SAYS_RANGE = re.compile(r"(?i)(?:torch|\bpt|_pt)\w*?[a-z_](\d)_(\d+)(?!\d)")
 _SAYS_TORCH = re.compile(r"(?i)torch|(?:\b|_)pt(?:\b|_|\d)")
 _BELOW = re.compile(r"(?i)less|(?:^|_)(?:lt|le|before|below|older|until|max)(?:_|$)")
-_ABOVE = re.compile(r"(?i)greater|after|at_?least|newer|above|since|higher|(?:^|_)(?:ge|gt|geq|gte|min)(?:_|$)")
+_ABOVE = re.compile(
+    r"(?i)greater|after|at_?least|newer|above|since|higher|(?:^|_)(?:ge|gt|geq|gte|min)(?:_|$)"
+)
 _SIGNS = {">=": True, ">": True, "ge": True, "gt": True, "<": False, "<=": False, "lt": False, "le": False}
 _REQUIRES = re.compile(r"torch\s*(>=|>|<=|<)\s*v?(\d+)\.(\d+)")
 
@@ -145,13 +149,18 @@ class _Guards:
     def before(self, place: Place) -> None:
         """What the statements before one rule out by leaving."""
         for statement in place.before():
-            if isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.body[-1], _Leaves):
+            if (
+                isinstance(statement, ast.If)
+                and not statement.orelse
+                and isinstance(statement.body[-1], _Leaves)
+            ):
                 self._take(statement.test, False, place.scope)
 
     def statement(self, inner: Place, outer: Place, *, deferred: bool) -> None:
         """What must hold for a statement inside of another one to run."""
         node = outer.statement
         if isinstance(node, (ast.If, ast.While)):
+            self._found.typing_only |= leaf(node.test) == "TYPE_CHECKING" and inner.statement in node.body
             self._take(node.test, inner.statement in node.body, outer.scope)
         elif isinstance(node, (ast.With, ast.AsyncWith)) and not deferred:
             for item in node.items:
@@ -195,9 +204,9 @@ class _Guards:
             if owner is not None:
                 (found.present if truth else found.absent).add(f"{owner.names[0]}.{literal_getattr(test)}")
         else:
-            value = self._uses.flow.definition(test, scope) if isinstance(test, ast.Name) else None
-            if value is not None:
-                self._take(value, truth, scope, depth - 1)
+            defined = self._uses.flow.definition(test, scope) if isinstance(test, ast.Name) else None
+            if defined is not None:
+                self._take(defined, truth, scope, depth - 1)
             else:
                 self._named(test, truth)
 
@@ -228,7 +237,7 @@ class _Guards:
         name = leaf(call.func if call else test) or ""
         if isinstance(test, ast.Subscript):
             return
-        above: bool | None = True if not _BELOW.search(name) else False
+        above = not _BELOW.search(name)
         bound: Version | None = None
         if call is not None:
             texts = [value for argument in call.args if (value := string(argument)) is not None]

@@ -53,7 +53,7 @@ class Recipe:
     """Keywords that are dropped."""
     rename: Mapping[str, str] = field(default_factory=dict)
     """New names of keywords."""
-    takes: str = ""
+    takes: str | None = None
     """The parameters that the recipe knows, as in a ``def``: a call with any other argument is left alone."""
     given: Mapping[str, str] = field(default_factory=dict)
     """The code of arguments for which it is right: ``some = "True"``; ``int`` stands for any whole number."""
@@ -187,4 +187,7 @@ def _change(kind: Kind, row: dict[str, Any]) -> Change:
 
 
 def _recipe(row: dict[str, Any]) -> Recipe:
-    return Recipe(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
+    }
+    return Recipe(**given)
