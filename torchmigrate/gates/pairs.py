@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from torchmigrate.model.symbols import segments
@@ -35,29 +36,36 @@ _FROM = re.compile(rb"from[ \t]+((?:func)?torch[\w.]*)[ \t]+import\b[ \t]*(\([^)
 _NAMES = re.compile(rb"(\w+|\*)(?:[\s\\]+as[\s\\]+\w+)?")
 _WORD = re.compile(rb"\w+")
 _LAST_WORD = re.compile(rb"(\w+)[\s\\]*\Z")
-_ASKED = re.compile(rb"(\w+)[ \t]*,\s*[\"']\Z")
+_ASSIGNED = re.compile(rb"=[ \t]*(?=torch|nn|dist)(?:\w+\.)*(\w+)[ \t]*(?=[\r\n;#]|\Z)")
+_ASKED = re.compile(rb"(?:attr|object)[ \t]*\(\s*(?:\w+\.)*(\w+)\s*,\s*[\"'](\w+)[\"']")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pairs:
     """Asks files for the last two parts of symbols."""
 
-    owners: dict[bytes, Owners]
-    """For each name that a symbol ends with, what must stand before it."""
+    listed: bytes
+    """A line for each symbol: a name, what must stand before it, and the words; text, since it is kept and sent."""
 
     @classmethod
     def of(cls, symbols: Mapping[str, tuple[str, ...]]) -> Pairs:
         """The pairs of these symbols, each with words of which a file must spell one for the symbol to matter."""
-        found: dict[bytes, Owners] = {}
+        lines = []
         for symbol, words in symbols.items():
-            parts = [part.encode() for part in segments(symbol.removesuffix(".*"))]
-            owners = found.setdefault(parts[-1], {})
-            owner = parts[-2] if len(parts) > 1 else _ANY
-            needed = frozenset(word.encode() for word in words)
-            owners[owner] = (
-                needed | owners.get(owner, needed) if needed and owners.get(owner, needed) else frozenset()
-            )
-        return cls(found)
+            parts = segments(symbol.removesuffix(".*"))
+            lines.append(" ".join((parts[-1], parts[-2] if len(parts) > 1 else "", *words)))
+        return cls("\n".join(sorted(set(lines))).encode())
+
+    @cached_property
+    def owners(self) -> dict[bytes, Owners]:
+        """For each name that a symbol ends with, what must stand before it."""
+        found: dict[bytes, Owners] = {}
+        for line in self.listed.split(b"\n") if self.listed else ():
+            name, owner, *words = line.split(b" ")
+            owners = found.setdefault(name, {})
+            others = owners.get(owner, words)
+            owners[owner] = frozenset((*others, *words)) if words and others else frozenset()
+        return found
 
     def passes(self, text: bytes) -> bool:
         """Whether the text spells a pair."""
@@ -99,8 +107,7 @@ class Pairs:
                         yield owner, name
         if single:
             yield from self._imported(text, chains)
-            for name in single:
-                yield from self._asked(name, text, chains)
+            yield from self._asked(text, chains)
 
     def _fits(self, owner: bytes, name: bytes, words: set[bytes]) -> bool:
         owners = self.owners[name]
@@ -123,11 +130,10 @@ class Pairs:
                     if one in self.owners and self._fits(owner, one, words):
                         yield _ANY, one
 
-    def _asked(self, name: bytes, text: bytes, words: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    def _asked(self, text: bytes, words: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """Names in the strings of ``getattr(torch, "load")``."""
-        for match in re.finditer(re.escape(name) + rb"[\"']", text):
-            owner = _ASKED.search(text, max(0, match.start() - 200), match.start())
-            if owner is not None and self._fits(owner[1], name, words):
+        for owner, name in _ASKED.findall(text):
+            if name in self.owners and self._fits(owner, name, words):
                 yield _ANY, name
 
 
@@ -148,8 +154,7 @@ def _renamed(names: set[bytes], text: bytes) -> Iterator[tuple[bytes, bytes]]:
             module = _LAST_WORD.search(before, max(0, len(before) - 200))
             if module is not None:
                 yield alias[0], module[1]
-    for name in names:
-        for match in re.finditer(
-            re.escape(name) + rb"[ \t]*=[ \t]*(?:\w+\.)*(\w+)[ \t]*(?=[\r\n;#]|\Z)", text
-        ):
-            yield name, match[1]
+    for match in _ASSIGNED.finditer(text):
+        assigned = _LAST_WORD.search(text, max(0, match.start() - 200), match.start())
+        if assigned is not None and assigned[1] in names:
+            yield assigned[1], match[1]

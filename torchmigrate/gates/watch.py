@@ -31,8 +31,11 @@ class Watch:
         for symbol in symbols:
             if symbol[0] in ".$":
                 continue
-            parts = segments(symbol.rstrip("*").rstrip("."))
             token = self.gate.token_of.get(symbol)
+            if token is None:
+                self._add_namespaces(symbol.removesuffix(".*"))
+                continue
+            parts = segments(symbol.rstrip("*").rstrip("."))
             for length in range(1, len(parts) + 1):
                 prefix = join(parts[:length])
                 if length < len(parts):
@@ -40,6 +43,10 @@ class Watch:
                 if token in parts[:length]:
                     self.aliases.add(prefix)
         self.leaves = frozenset(segments(s)[-1] for s in self.exact) | frozenset(self.methods)
+
+    def _add_namespaces(self, name: str) -> None:
+        while (name := name.rpartition(".")[0]) and name not in self.namespaces:
+            self.namespaces.add(name)
 
     def match(self, name: str) -> str | None:
         """The symbol that a qualified name is, or None; the longest of those that end in ``*``.

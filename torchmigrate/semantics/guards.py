@@ -20,7 +20,7 @@ from torchmigrate.semantics.uses import Use, Uses
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _Leaves = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _VERSION = ("torch.__version__", "torch.version.__version__")
-_DEPTH = 4
+_DEPTH = 8
 
 
 @dataclass(slots=True)

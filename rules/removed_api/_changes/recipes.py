@@ -98,10 +98,9 @@ def _renamed(recipe: Recipe, use: Use, ctx: Context) -> list[Edit] | None:
     if use.kind is Kind.DECORATOR and recipe.bare and isinstance(use.node, ast.expr):
         return [replace(use.node, f"{{symbol}}({recipe.bare})", symbol=ctx.symbol(new, use))]
     if plain or (recipe.first and use.kind in (Kind.ANNOTATION, Kind.ISINSTANCE)):
-        if same or use.kind is Kind.IMPORT:
-            named = ctx.rebound(use, new) if plain else None
-            if named is not None or use.kind is Kind.IMPORT:
-                return [named] if named is not None else None
+        named = ctx.rebound(use, new) if plain and same else None
+        if named is not None:
+            return [named]
         if use.kind in (Kind.STRING, Kind.ASSIGNMENT) or not isinstance(use.node, ast.expr):
             return None
         return [ctx.renamed(use, new)]

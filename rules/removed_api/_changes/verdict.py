@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -65,7 +66,11 @@ def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity 
 
 def is_guarded(use: Use, ctx: Context, reached: Reach) -> bool:
     """Whether the target does not get to the use, or the code knows of another name for what it does."""
-    resolved = ctx.resolve(use.node, use)
+    named = use.node
+    if isinstance(named, ast.alias):
+        resolved = ctx.uses.names.resolve_name(named.asname or named.name, use.place.scope)
+    else:
+        resolved = ctx.resolve(named, use)
     ambiguous = resolved is not None and len(resolved.names) > 1
     fallback = bool(reached.fallback & (_MISSING | _ANY))
     return ambiguous or fallback or bool(reached.absent) or not reached.is_reached(ctx.options.target)
