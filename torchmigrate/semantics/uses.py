@@ -267,8 +267,9 @@ class Uses:
                 self._add(
                     self.watch.methods[node.attr], node.attr, self._kind(node, around), node, around, True
                 )
-            elif resolved is not None and node.attr in self.watch.leaves:
-                self.unlinked.update(name for name in resolved.names if not name.startswith("torch."))
+            elif resolved is not None:
+                names = (name for name in resolved.names if not name.startswith("torch."))
+                self.unlinked.update(name for name in names if self.watch.ends_alike(name))
         if hit is None:
             self._children(node, around)
             return

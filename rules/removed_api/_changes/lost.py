@@ -9,6 +9,7 @@ from torchmigrate.api import Finding, Fix, Kind, Severity
 from torchmigrate.model.versions import render
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import api, changes
+from torchmigrate.tables.releases import RELEASES
 
 from .verdict import is_guarded, is_missed
 
@@ -21,8 +22,10 @@ _OTHERS = (
     *("torch.jit", "torch._jit_internal", "torch._C", "torch.utils.jit", "torch.utils.bundled_inputs"),
     *("torch.utils.mobile_optimizer", "torch.onnx.utils", "torch.onnx._internal", "torch.onnx.symbolic"),
     *("torch.testing._internal", "torch.distributed._functional_collectives"),
+    *("torch.distributed._tensor", "torch.distributed._shard.checkpoint"),
+    *("torch.distributed._sharded_tensor", "torch.distributed._sharding_spec"),
 )
-"""What other families are about, and what only torch's own tests use."""
+"""What other families are about, what only torch's own tests use, and what torch redirects in `sys.modules`."""
 
 
 def lost(level: api.Level) -> tuple[str, ...]:
@@ -45,11 +48,12 @@ def findings(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None = 
     had = [run for run in entry.present.runs() if run[0] <= target]
     if not had:
         return
-    first, last = render(had[-1][0]), render(had[-1][1])
+    first, last = had[-1]
+    since = next(release for release in RELEASES if release > last)
+    had_by = f"torch {render(first)} to {render(last)}" if first < last else f"torch {render(last)} alone"
     yield ctx.finding(
         use,
-        f"`{{symbol}}` {what} after torch {last}; it was there {'in' if first == last else f'from torch {first} to'} "
-        f"{'torch ' if first == last else ''}{last}",
+        f"`{{symbol}}` {what} since torch {render(since)}; {had_by} had it",
         severity=Severity.ERROR,
         fix=fix,
     )

@@ -106,13 +106,11 @@ def oldest(ctx: Context, reached: Reach) -> Version:
 
 def shim(use: Use, ctx: Context, change: Change, reached: Reach) -> str | None:
     """How to support older versions as well, where the replacement is too new for them."""
-    if change.needs <= oldest(ctx, reached):
-        return None
     new = next((recipe.to for recipe in change.recipes if recipe.to), "").replace("{leaf}", leaf(use))
+    if not new or change.needs <= oldest(ctx, reached):
+        return None
     branch = f'`if torch.__version__ >= "{render(change.needs)}":`'
-    return (
-        f"until then, use {f'`{new}`' if new else 'it'} under {branch} and `{use.name}` in the `else` branch"
-    )
+    return f"until then, use `{new}` under {branch} and `{use.name}` in its `else` branch"
 
 
 def leaf(use: Use) -> str:
