@@ -31,6 +31,8 @@ class Linker:
     project: Project
     watch: Watch
     _opened: dict[str, set[str]] = field(default_factory=dict)
+    _in_vain: set[tuple[str, str]] = field(default_factory=set)
+    """The names of files that were looked for in this round and lead nowhere, since many ways lead to one file."""
 
     def link(self, changed: Collection[str] | None = None) -> None:
         """Follows what files export, until no file reaches anything new.
@@ -78,6 +80,7 @@ class Linker:
     def _open_unlinked(self, scanned: Iterable[str]) -> set[str]:
         """Finds what the modules export that unlinked names come from; returns the files that this concerns."""
         concerned = set()
+        self._in_vain.clear()
         for path in scanned:
             for name in self.facts[path].unlinked - self._opened.get(path, set()):
                 self._opened.setdefault(path, set()).add(name)
@@ -89,8 +92,9 @@ class Linker:
         for path, attribute, _ in self.project.links(importer).places(name):
             if attribute in self.project.exports.get(path, {}):
                 return True
-            if depth == 0 or path not in self.project:
+            if depth == 0 or path not in self.project or (path, attribute) in self._in_vain:
                 continue
+            self._in_vain.add((path, attribute))
             try:
                 source = read(path, self.read(path))
                 uses = Uses(source, self.watch, self.project.links(path))
