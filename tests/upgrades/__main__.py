@@ -28,11 +28,13 @@ def main(labels: Path, histories: Path) -> None:
         print(f"{found:8} {label['category']:10} {label['symbol']:60.60} {label['file']}:{label['line']}")
     for (category, found), count in sorted(counts.items()):
         print(f"{count:4} {found:8} {category}")
-    print({kind: sum(n for (_, found), n in counts.items() if found == kind) for kind in ("line", "file", "no")})
+    print(
+        {kind: sum(n for (_, found), n in counts.items() if found == kind) for kind in ("line", "file", "no")}
+    )
 
 
 def outcome(label: dict[str, Any], history: Path) -> str:
-    """"line", "file", "no", or "unknown" where the file before the change cannot be had."""
+    """ "line", "file", "no", or "unknown" where the file before the change cannot be had."""
     shown = subprocess.run(
         ["git", f"--git-dir={history}", "show", f"{label['parent']}:{label['file']}"], capture_output=True
     )
