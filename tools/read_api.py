@@ -13,17 +13,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # so that it also runs as a script
 
-from tools.api import reading, source, table  # noqa: E402
+from tools.api import reading, source, table, undecided  # noqa: E402
 from torchmigrate.model import versions  # noqa: E402
+from torchmigrate.run import cache  # noqa: E402
 
 DATA = ROOT / "torchmigrate" / "tables" / "data"
-KEPT = Path(tempfile.gettempdir()) / "torchmigrate-api"
+KEPT = Path(cache.default_folder()) / "api"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -49,7 +49,17 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"the table needs every minor release from {versions.render(oldest)} on")
     releases = reading.read_all(sources, options.keep, options.jobs)
     table.write(table.rows(releases), [str(one.version) for one in sources], options.data)
-    return 0
+    if options.data != DATA:
+        return 0
+    left = undecided.undecided()
+    print("".join(f"{line}\n" for line in undecided.listed(left)), end="")
+    print(f"{len(left)} deprecated names are undecided", file=sys.stderr)
+    if sources[-1].minor != versions.NEWEST:
+        print(
+            "`NEWEST` in torchmigrate/model/versions.py is another release than the last one read",
+            file=sys.stderr,
+        )
+    return 1 if left else 0
 
 
 if __name__ == "__main__":

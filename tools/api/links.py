@@ -51,11 +51,13 @@ class Links:
         self._bound[module] = found  # where a circle of star imports ends
         for star in held.stars:
             if star in self.modules:
-                exports = self.exports(self.modules[star])
+                source = self.modules[star]
+                exports = self.exports(source)
                 found |= {
                     name: bound
                     for name, bound in self.bound(star).items()
                     if (not name.startswith("_") if exports is None else name in exports)
+                    and not (source.is_stub and bound[0].imported)  # a stub hands on no import
                 }
         found |= {name: (Definition("value"), module) for name in held.served}
         found |= {name: (definition, module) for name, definition in held.names.items()}

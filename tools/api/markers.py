@@ -163,8 +163,8 @@ class _Body:
         sometimes = [("sometimes", "")]
         if HARMLESS.search(ast.unparse(test)):
             return when, when
-        if when != [(self._called, "")]:
-            return sometimes, sometimes
+        if any(parameter for _, parameter in when):
+            return when, when
         parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
         passed: list[str] = []
         omitted: list[str] = []
@@ -176,7 +176,8 @@ class _Body:
         if passed and not omitted:
             return [("parameter", name) for name in passed], sometimes
         if len(omitted) == 1 and not passed:
-            return [("omitted", omitted[0])], [("parameter", omitted[0])]
+            always = when == [(self._called, "")]
+            return [("omitted", omitted[0])] if always else sometimes, [("parameter", omitted[0])]
         return sometimes, sometimes
 
     def _passed(self, test: ast.expr) -> tuple[str, bool]:

@@ -47,6 +47,7 @@ class Module:
 
     name: str
     is_package: bool
+    is_stub: bool = False
     names: dict[str, Definition] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     exported: set[str] | None = None
@@ -60,14 +61,17 @@ class Module:
     """Those that the module adds to what is defined elsewhere."""
     marks: list[Mark] = field(default_factory=list)
     documented: bool = False
+    makes_modules: bool = False
+    """Whether it gives other modules names inside of it: ``sys.modules[…] = …``."""
 
 
-def read(name: str, text: str, *, is_package: bool) -> Module:
+def read(name: str, text: str, *, is_package: bool, is_stub: bool = False) -> Module:
     """What the source ``text`` of the module ``name`` binds. Raises SyntaxError."""
     tree = ast.parse(text)
-    module = Module(name, is_package, documented=ast.get_docstring(tree) is not None)
+    module = Module(name, is_package, is_stub, documented=ast.get_docstring(tree) is not None)
     reader = _Reader(module, markers.constants(tree.body))
     module.names = reader.block(tree.body)
+    module.makes_modules = "sys.modules[" in text and any(map(_makes_modules, tree.body))
     module.marks = markers.of_module(tree.body, reader.texts)
     if "__getattr__" in module.names:
         module.served = _served(tree.body, reader.texts)
@@ -160,8 +164,8 @@ class _Reader:
     ) -> list[tuple[str, Definition | None]]:
         if isinstance(target, (ast.Tuple, ast.List)):
             return [pair for element in target.elts for pair in self._assigned(element, None, in_class)]
-        if not isinstance(target, ast.Name):
-            return []
+        if not isinstance(target, ast.Name) or (self._module.is_stub and isinstance(value, ast.Call)):
+            return []  # what a stub calls makes its own types: T = TypeVar("T")
         if target.id == "__all__" and not in_class and value is not None:
             self._module.exported = set()
             self._export(value)
@@ -288,6 +292,19 @@ def _docstring(node: ast.expr) -> str:
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         node = node.func.value
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else "…"
+
+
+def _makes_modules(statement: ast.stmt) -> bool:
+    """Whether a statement puts another module than this one into ``sys.modules``."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return False
+    return any(
+        isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Store)
+        and dotted(node.value) == "sys.modules"
+        and dotted(node.slice) != "__name__"
+        for node in ast.walk(statement)
+    )
 
 
 def _imported(target: str) -> Definition:

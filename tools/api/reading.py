@@ -28,7 +28,7 @@ def read(source: Source) -> Facts:
         if name in modules:
             continue
         try:
-            modules[name] = module.read(name, text, is_package=is_package)
+            modules[name] = module.read(name, text, is_package=is_package, is_stub=path.endswith(".pyi"))
         except SyntaxError as error:
             print(f"{source.place}: {path}: {error}", file=sys.stderr)
     found = Release(modules).facts()

@@ -17,6 +17,8 @@ DOCUMENTED, EXPORTED, ACCIDENTAL, PRIVATE = range(4)
 KINDS = {"class": "c", "function": "f", "property": "v", "value": "v", "attribute": "v"}
 DOCUMENTING = ("torch._torch_docs", "torch._tensor_docs", "torch._storage_docs")
 """The modules that give functions their docstrings which are not written in Python."""
+TENSOR = ("TensorBase", "_TensorBase")
+"""What the base of tensors is called, which is not written in Python."""
 SAY_NOTHING = {"object", "ABC", "abc.ABC", "Generic", "typing.Generic", "Protocol"}
 """Bases that give a class no members."""
 
@@ -34,6 +36,8 @@ class Fact:
     members: Members | None = None
     foreign: bool = False
     """Whether it is none of torch's own: ``torch.nn.modules.conv.Union``."""
+    is_open: bool = False
+    """Whether a module may have names that are not seen."""
 
 
 @dataclass(eq=False, slots=True)
@@ -41,7 +45,8 @@ class Members:
     """What a class has, of its own and from its bases."""
 
     facts: dict[str, Fact]
-    own: frozenset[str]
+    own: set[str]
+    """Those that it defines, or has from a base that is private: nobody looks for them there."""
     foreign_bases: frozenset[str]
     is_open: bool
     """Whether ``__getattr__`` may give it any name."""
@@ -70,7 +75,8 @@ class Release:
 
     def _of_module(self, module: Module, path: str) -> Fact:
         level = PRIVATE if _is_private(path) else DOCUMENTED if module.documented else EXPORTED
-        return Fact("p", level, self._marks(module.marks, module.name))
+        is_open = module.makes_modules or any(star not in self.modules for star in module.stars)
+        return Fact("p", level, self._marks(module.marks, module.name), is_open=is_open)
 
     def _fact(self, module: Module, name: str) -> Fact:
         """What a module has under a name."""
@@ -84,7 +90,7 @@ class Release:
         home, definition = resolved
         level = self._level(module, name, home)
         if isinstance(definition, Module):
-            return Fact("p", level, self._marks(definition.marks, home))
+            return replace(self._of_module(definition, path), level=level)
         marks, documented = self._said(definition, name, home)
         bound = module.names.get(name)
         if bound is not None and bound.kind == "alias" and bound.documented:  # f = _add_docstr(…)
@@ -97,7 +103,7 @@ class Release:
         members = self._members_of(home, definition) if definition.kind == "class" else None
         constructor = members.facts.get("__init__") if members else None
         raises = constructor.raises if constructor else definition.raises
-        if level >= ACCIDENTAL:  # of these the name alone counts
+        if level == PRIVATE:  # of these the name alone counts
             return Fact(kind, level, marks, raises)
         signature = self._constructor(members, definition) if members else definition.signature
         return Fact(kind, level, marks, raises, signature, members)
@@ -135,7 +141,7 @@ class Release:
                 added |= (
                     {name: docstring}
                     if "." in name
-                    else {f"torch._C.{base}.{name}": docstring for base in ("TensorBase", "_TensorBase")}
+                    else {f"torch._C.{base}.{name}": docstring for base in TENSOR}
                 )
         return added
 
@@ -145,8 +151,10 @@ class Release:
             return self._members[home]
         facts: dict[str, Fact] = {}
         foreign: set[str] = set()
-        is_open = "__getattr__" in definition.members
-        members = Members(facts, frozenset(definition.members), frozenset(), is_open)
+        # Stubs are complete where they are generated: for tensors.
+        is_stub = home.startswith("torch._C.") and home.rpartition(".")[2] not in TENSOR
+        is_open = is_stub or "__getattr__" in definition.members
+        members = Members(facts, set(definition.members), frozenset(), is_open)
         self._members[home] = members  # where a circle of bases ends
         for base in reversed(definition.bases):
             resolved = self.links.in_scope(home.rpartition(".")[0], base)
@@ -155,6 +163,8 @@ class Release:
                 continue
             inherited = self._members_of(resolved[0], resolved[1])
             facts.update(inherited.facts)
+            if _is_private(resolved[0]):
+                members.own |= inherited.own
             foreign |= inherited.foreign_bases
             members.is_open |= inherited.is_open
         for name, member in definition.members.items():

@@ -24,21 +24,33 @@ History = Sequence[Fact | None]
 def rows(releases: Sequence[Mapping[str, Fact]]) -> dict[str, Row]:
     """The rows of all names that something happened to, or that are offered; ``releases`` are all, oldest first."""
     found: dict[str, Row] = {}
-    classes: dict[tuple[str, str], str] = {}
-    for name in sorted({name for release in releases for name in release}):
+    classes: dict[str, History] = {}
+    for name in sorted({name for release in releases for name in release if "." in name}):
         history = [release.get(name) for release in releases]
         if row := _row(history, releases, name):
             found[name] = row
-        made = _of_members(history)
-        if made:
-            # A class with several names has its methods under the shortest.
-            key = name.rpartition(".")[2], json.dumps(made)
-            if key not in classes or len(name) < len(classes[key]):
-                classes[key] = name
-    for (_, text), name in classes.items():
-        for member, row in json.loads(text).items():
-            found.setdefault(f"{name}.{member}", row)
+        if any(fact and fact.members for fact in history) and _level(history) < ACCIDENTAL:
+            classes[name] = history
+    owners = _owners(classes)
+    for owner, held in classes.items():
+        for name, row in _of_members(owner, held, owners).items():
+            found.setdefault(f"{owner}.{name}", row)
     return found
+
+
+def _owners(classes: Mapping[str, History]) -> dict[int, str]:
+    """The class under which each member is listed, by the identity of what is known of it: the shortest public name."""
+    found: dict[int, str] = {}
+    for owner in sorted(classes, key=lambda name: (len(name), name)):
+        for fact in classes[owner]:
+            members = fact.members if fact else None
+            for name in members.own if members else ():
+                found.setdefault(id(members.facts[name]) if members else 0, owner)
+    return found
+
+
+def _level(history: History) -> int:
+    return min(fact.level for fact in history if fact)
 
 
 def write(table: Mapping[str, Row], versions: Sequence[str], folder: Path) -> None:
@@ -89,7 +101,7 @@ def _names(names: dict[str, Row]) -> Iterator[str]:
 def _row(history: History, releases: Sequence[Mapping[str, Fact]], name: str) -> Row | None:
     present = _mask(fact is not None for fact in history)
     facts = [fact for fact in history if fact]
-    level = min(fact.level for fact in facts)
+    level = _level(history)
     if level == PRIVATE and all(fact.foreign for fact in facts):
         return None
     marks = _marks(history)
@@ -98,9 +110,11 @@ def _row(history: History, releases: Sequence[Mapping[str, Fact]], name: str) ->
     raises = _mask(fact is not None and fact.raises for fact in history)
     parameters = _parameters(history) if level < ACCIDENTAL else []
     kind = facts[-1].kind
+    if _is_lost(present, releases):
+        present |= _unseen(name, present, releases)
     if marks or raises or parameters:
         return [kind, level, present, raises, marks, parameters]
-    if not _is_lost(history):
+    if not _is_lost(present, releases):
         return [kind, level, present] if level < ACCIDENTAL else None
     owner = name.rpartition(".")[0]
     if owner and _mask(owner in release for release in releases) == present:
@@ -108,21 +122,20 @@ def _row(history: History, releases: Sequence[Mapping[str, Fact]], name: str) ->
     return [kind, level, present, 0, [], []]
 
 
-def _of_members(history: History) -> dict[str, Row]:
-    """What happened to what a class has, while the class was there."""
-    facts = [fact for fact in history if fact]
-    if not facts or min(fact.level for fact in facts) >= ACCIDENTAL:
-        return {}
+def _of_members(owner: str, history: History, owners: Mapping[int, str]) -> dict[str, Row]:
+    """What happened to what a class has, while the class was there; what ``owners`` gives to others is left out."""
     found: dict[str, Row] = {}
     held = [fact.members if fact else None for fact in history]
     for name in sorted({name for members in held if members for name in members.facts}):
         if name.startswith("__") and name.endswith("__"):
             continue
         of_name = [members.facts.get(name) if members else None for members in held]
+        if not any(fact and owners.get(id(fact)) == owner for fact in of_name):
+            continue
         real = [fact for fact in of_name if fact and fact.kind != "a"]
         if not real:
             continue
-        level = max(min(fact.level for fact in real), min(fact.level for fact in facts))
+        level = max(min(fact.level for fact in real), _level(history))
         # Where the class is gone, or could have the name in a way that is not seen, it is not the name that is lost.
         lost, bases = False, None
         for fact, members in zip(of_name, held, strict=True):
@@ -135,7 +148,11 @@ def _of_members(history: History) -> dict[str, Row]:
         known = [fact if fact and fact.kind != "a" else None for fact in of_name]
         marks = _marks(known)
         raises = _mask(fact is not None and fact.raises for fact in known)
-        present = _mask(fact is not None for fact in of_name)
+        # A class that is made in a way that is not seen has all its names.
+        present = _mask(
+            bool(fact) or bool(holder and not members)
+            for fact, holder, members in zip(of_name, history, held, strict=True)
+        )
         if raises == _mask(fact is not None for fact in known):
             raises = 0
         parameters = _parameters(known) if level < ACCIDENTAL else []
@@ -143,15 +160,22 @@ def _of_members(history: History) -> dict[str, Row]:
             marks = []
         if lost or marks or raises or parameters:
             found[name] = [real[-1].kind, level, present, raises, marks, parameters]
-        elif level < ACCIDENTAL and any(members and name in members.own for members in held):
+        elif level < ACCIDENTAL:
             found[name] = [real[-1].kind, level, present]
     return found
 
 
-def _is_lost(history: History) -> bool:
-    """Whether a release has the name and a later one has not."""
-    there = [fact is not None for fact in history]
-    return any(before and not after for before, after in itertools.pairwise(there))
+def _unseen(name: str, present: int, releases: Sequence[Mapping[str, Fact]]) -> int:
+    """The releases after the first with a name in which a module around it may have it, though it is not seen."""
+    parts = name.split(".")
+    around = [".".join(parts[:length]) for length in range(1, len(parts))]
+    may = _mask(any(release[owner].is_open for owner in around if owner in release) for release in releases)
+    return may & ~((present & -present) - 1)
+
+
+def _is_lost(present: int, releases: Sequence[Any]) -> bool:
+    """Whether a release has the name and the next one has not."""
+    return any(present >> n & 1 and not present >> n + 1 & 1 for n in range(len(releases) - 1))
 
 
 def _mask(flags: Iterable[bool]) -> int:
@@ -164,7 +188,13 @@ def _marks(history: History) -> list[Any]:
         for mark in fact.marks if fact else ():
             masks[mark] = masks.get(mark, 0) | 1 << n
     return [
-        [mask, mark.when, mark.category, mark.text, *([mark.parameter] if mark.parameter else [])]
+        [
+            mask,
+            mark.when,
+            mark.category,
+            " ".join(mark.text.split()),
+            *([mark.parameter] if mark.parameter else []),
+        ]
         for mark, mask in sorted(
             masks.items(), key=lambda pair: (pair[1] & -pair[1], pair[0].when, pair[0].text)
         )
@@ -176,6 +206,8 @@ def _parameters(history: History) -> list[Any]:
     known = [
         (n, fact.signature) for n, fact in enumerate(history) if fact and fact.signature and not fact.raises
     ]
+    if all(one == known[0][1] for _, one in known):
+        return []
     names = dict.fromkeys(p.name for _, one in known for p in one.parameters)
     found = []
     for name in names:

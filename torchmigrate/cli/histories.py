@@ -132,13 +132,13 @@ def as_difference(changes: Iterable[Change], old: Version, new: Version, style: 
     """The changes as ``json``, ``csv`` or ``md``."""
     if style == "json":
         rows = [
-            {"module": c.owner, "name": c.name, "change": c.what, "detail": c.detail or None} for c in changes
+            {"owner": c.owner, "name": c.name, "change": c.what, "detail": c.detail or None} for c in changes
         ]
         return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
     if style == "csv":
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(("module", "name", "change", "detail"))
+        writer.writerow(("owner", "name", "change", "detail"))
         writer.writerows((c.owner, c.name, c.what, c.detail) for c in changes)
         return text.getvalue()
     return "\n".join(_markdown(changes, old, new)) + "\n"

@@ -46,10 +46,10 @@ def ledger(
 ) -> int:
     """Say what became of NAMES of torch's API in each release, or what differs between two releases."""
     if old is None:
-        if not names:
-            raise click.UsageError("which name? `torchmigrate ledger torch.qr`, or --from 2.4 --to 2.15")
         if new or private:
             raise click.UsageError(f"{'--to' if new else '--private'} goes with --from")
+        if not names:
+            raise click.UsageError("which name? `torchmigrate ledger torch.qr`, or --from 2.4 --to 2.15")
         if style not in (None, "text", "json"):
             raise click.UsageError(f"--output-format {style} is for --from")
         entries = [_found(name) for name in names]
@@ -82,6 +82,8 @@ def _version(text: str) -> Version:
 def _found(name: str) -> api.Entry:
     if entry := api.find_any(name):
         return entry
+    if "." not in name:
+        raise options.Failure(f"{name} is not a qualified name such as torch.qr")
     near = histories.near(name)
     raise options.Failure(
         f"the ledger has no name {name}"

@@ -158,6 +158,11 @@ def lost(level: Level) -> frozenset[str]:
 _ALL_BUT_NEWEST = (1 << len(RELEASES) - 1) - 1
 
 
+def read_from() -> tuple[str, ...]:
+    """The releases that the table was made from, oldest first: ``2.0.1``, …"""
+    return tuple(_text("public").partition("\n")[0].split(" "))
+
+
 def unchanged() -> Iterator[Entry]:
     """The names that are offered, and that only came, or always were there."""
     for owner, held in _unchanged().items():
@@ -185,11 +190,11 @@ def _unchanged() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     held: dict[str, str] = {}
     for line in _lines("unchanged"):
-        owner, *rest = line.split("\t")
-        if owner:
-            held = found[owner] = {}
+        if line.startswith("\t"):
+            _, row, names = line.split("\t")
+            held |= dict.fromkeys(names.split(" "), row)
         else:
-            held |= dict.fromkeys(rest[1].split(" "), rest[0])
+            held = found[line] = {}
     return found
 
 
@@ -203,18 +208,21 @@ def _part(part: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     held: dict[str, str] = {}
     for line in _lines(part):
-        owner, _, rest = line.partition("\t")
-        if owner:
-            held = found[owner] = {}
+        if line.startswith("\t"):
+            _, name, held[name] = line.split("\t", 2)
         else:
-            name, _, held[name] = rest.partition("\t")
+            held = found[line] = {}
     return found
 
 
 def _lines(part: str) -> list[str]:
     """The lines of one file of the table, without the first, which names the releases that were read."""
+    return _text(part).splitlines()[1:]
+
+
+def _text(part: str) -> str:
     data = (resources.files("torchmigrate.tables") / "data" / f"api_{part}.xz").read_bytes()
-    return lzma.decompress(data).decode().splitlines()[1:]
+    return lzma.decompress(data).decode()
 
 
 _KINDS: dict[str, Kind] = {"p": "module", "c": "class", "f": "function", "m": "method", "v": "value"}

@@ -1,0 +1,106 @@
+"""Which names of torch's API are offered and deprecated, and nobody has decided what to say about them.
+
+A name is decided if ``tables/data/changes.toml`` has it, if a rule watches it, or if ``decided.toml``
+beside this file gives the reason why neither is needed. What is decided of one name is decided of the same thing under
+another.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from torchmigrate.engine import registry
+from torchmigrate.tables import api, difference
+from torchmigrate.tables.api import Entry
+from torchmigrate.text.toml import toml_loads
+
+DECIDED = Path(__file__).parent / "decided.toml"
+CHANGES = Path(__file__).parents[2] / "torchmigrate" / "tables" / "data" / "changes.toml"
+
+
+def deprecated() -> list[Entry]:
+    """The names that are offered and that some release marks, or has only raise."""
+    return [entry for entry in api.entries(private=False) if entry.raises or entry.marks]
+
+
+def undecided() -> list[Entry]:
+    """Those of them that nothing is said about, each thing under its shortest name."""
+    decided = Patterns([*_changed(), *_watched(), *reasons()])
+    entries = deprecated()
+    alike = {_thing(entry) for entry in entries if entry.name in decided}
+    left: dict[tuple[Any, ...], Entry] = {}
+    for entry in sorted(entries, key=lambda entry: (entry.name.count("."), entry.name)):
+        if _thing(entry) not in alike:
+            left.setdefault(_thing(entry), entry)
+    return sorted(left.values(), key=lambda entry: entry.name.rpartition(".")[::2])
+
+
+def needless() -> list[str]:
+    """What ``decided.toml`` names and no release marks, or something else has decided."""
+    names = [entry.name for entry in deprecated()]
+    elsewhere = Patterns([*_changed(), *_watched()])
+    return [
+        pattern
+        for pattern in reasons()
+        if all(name in elsewhere for name in names if name in Patterns([pattern]))
+    ]
+
+
+def reasons() -> dict[str, str]:
+    """Each name or pattern of ``decided.toml``, with the reason."""
+    groups: list[dict[str, Any]] = _read(DECIDED)["group"]
+    return {name: group["why"] for group in groups for name in group["names"]}
+
+
+class Patterns:
+    """Names, of which ``torch.jit.*`` stands for all that is in ``torch.jit``, and for itself."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._names: set[str] = set()
+        self._inside: set[str] = set()
+        for pattern in patterns:
+            (self._inside if pattern.endswith(".*") else self._names).add(pattern.removesuffix(".*"))
+
+    def __contains__(self, name: str) -> bool:
+        owners = itertools.accumulate(name.split("."), lambda owner, part: f"{owner}.{part}")
+        return name in self._names or not self._inside.isdisjoint(owners)
+
+
+def listed(entries: Iterable[Entry]) -> Iterator[str]:
+    """Lines about names, by module."""
+    for owner, held in itertools.groupby(entries, key=lambda entry: entry.name.rpartition(".")[0]):
+        yield owner
+        for entry in held:
+            said = [f"only raises in {entry.raises}"] if entry.raises else []
+            said += [f"{mark.releases}: {difference.described(mark)}" for mark in entry.marks]
+            yield f"  {entry.name}"
+            yield from (f"    {text}" for text in said)
+
+
+def _thing(entry: Entry) -> tuple[Any, ...]:
+    """What is the same of a thing under all its names."""
+    said = frozenset((mark.when, mark.category, mark.text) for mark in entry.marks)
+    return entry.name.rpartition(".")[2], said, bool(entry.raises)
+
+
+def _changed() -> Iterator[str]:
+    """The names in ``changes.toml``."""
+    for rows in _read(CHANGES).values():
+        for row in rows:
+            prefix = f"{row['below']}." if "below" in row else ""
+            yield from (f"{prefix}{symbol}" for symbol in row["symbols"])
+
+
+def _watched() -> Iterator[str]:
+    """What the rules watch."""
+    for rule in registry.rules().values():
+        yield from rule.symbols
+
+
+@functools.cache
+def _read(path: Path) -> dict[str, Any]:
+    return toml_loads(path.read_text("utf-8")) if path.exists() else {}
