@@ -104,7 +104,13 @@ def test_keywords_that_stubs_do_not_have_are_not_lost(name: str, spelling: str) 
 
 @pytest.mark.parametrize(
     "name",
-    ["torch.cuda.FloatTensor", "torch.npu.is_available", "torch.ops.aten.add", "torch.cuda.HalfTensor"],
+    [
+        "torch.Storage",
+        "torch.cuda.FloatTensor",
+        "torch.npu.is_available",
+        "torch.ops.aten.add",
+        "torch.cuda.HalfTensor",
+    ],
 )
 def test_what_is_made_at_run_time_is_not_lost(name: str) -> None:
     entry = api.find(name)

@@ -17,6 +17,9 @@ Row = list[Any]
 """``[kind, level, present, raises, marks, parameters]``, as `torchmigrate.tables.api` reads it; the first three alone
 where nothing happened."""
 
+MADE_IN_C = {"torch.Storage", "torch.ExcludeDispatchKeyGuard"}
+"""What torch 2.13 has when it runs, and only some stubs tell."""
+
 History = Sequence[Fact | None]
 """What each release says of one name, oldest first; None where it has no such name."""
 
@@ -25,7 +28,7 @@ def rows(releases: Sequence[Mapping[str, Fact]]) -> dict[str, Row]:
     """The rows of all names that something happened to, or that are offered; ``releases`` are all, oldest first."""
     found: dict[str, Row] = {}
     classes: dict[str, History] = {}
-    for name in sorted({name for release in releases for name in release if "." in name}):
+    for name in sorted({name for release in releases for name in release if "." in name} - MADE_IN_C):
         history = [release.get(name) for release in releases]
         if row := _row(history, releases, name):
             found[name] = row
