@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -28,12 +29,23 @@ _OTHERS = (
 """What other families are about, what only torch's own tests use, and what torch redirects in `sys.modules`."""
 
 
+_INSIDES = re.compile(
+    r"torch\.(?:_inductor|_dynamo|_functorch)\.(?!config\.)\w+\."
+    r"|torch\.(?:_refs|_prims\w*|_decomp|_higher_order_ops|_export|_subclasses|_lazy|_numpy|_vendor|_logging)\b"
+)
+"""The insides of the compilers, of which code outside of torch hardly names any; their settings are looked at."""
+
+
 def lost(level: api.Level) -> tuple[str, ...]:
     """The symbols of one level."""
     written = changes.by_symbol(*changes.Kind)
     prefixes = (*_OTHERS, *(symbol[:-2] for symbol in written if symbol.endswith(".*")))
     return tuple(
-        sorted(name for name in api.lost(level) if name not in written and not name.startswith(prefixes))
+        sorted(
+            name
+            for name in api.lost(level)
+            if name not in written and not name.startswith(prefixes) and not _INSIDES.match(name)
+        )
     )
 
 
