@@ -20,7 +20,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
 from torchmigrate.model.versions import render
@@ -41,7 +41,7 @@ rule = Rule(
     safety=Safety.SAFE,
 )
 
-_OPERATORS: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
+_OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -165,5 +165,5 @@ def _fix(test: ast.Compare, read: ast.expr, use: Use, ctx: Context) -> Fix:
     symbol = ctx.symbol("torch.__version__", use)
     changes = [replace(test.left, "{version}", version=symbol)]
     if not isinstance(right.value, str):
-        changes.append(replace(right, f'"{right.value}"'))
+        changes.append(replace(right, f'"{right.value!r}"'))
     return Fix(tuple(changes), Safety.SAFE, "Compare `torch.__version__` itself")
