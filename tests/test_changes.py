@@ -41,7 +41,7 @@ def test_a_change_says_what_it_has_to(change: Change) -> None:
 
 
 @pytest.mark.parametrize(
-    "symbol, change",
+    ("symbol", "change"),
     [
         (symbol, change)
         for change in NAMES
