@@ -54,8 +54,8 @@ def _wrong(rule: Rule) -> str | None:
     if not re.fullmatch(r"[A-Z]{2}[0-9]{3}", rule.code):
         return f"the code {rule.code!r} is not two capitals and three digits"
     for symbol in rule.watched:
-        if not symbol.startswith(("torch.", ".", "$")):
-            return f"the symbol {symbol!r} does not begin with `torch.`, a dot or a dollar sign"
+        if not symbol.startswith(("torch.", "functorch.", ".", "$")):
+            return f"the symbol {symbol!r} does not begin with `torch.`, `functorch.`, a dot or a dollar sign"
     return None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from torchmigrate.gates.gate import Gate
+from torchmigrate.gates.screen import gate_of
 from torchmigrate.gates.watch import Watch
 from torchmigrate.model.options import Options
 from torchmigrate.model.rule import Rule
@@ -32,7 +33,8 @@ class RuleSet:
         self.options = options
         self.selects = selects
         self.covers = covers
-        self.watch = Watch({symbol for rule in self.rules for symbol in rule.watched}, gate)
+        symbols = {symbol for rule in self.rules for symbol in rule.watched}
+        self.watch = Watch(symbols, gate or gate_of(self.rules))
         self.on_references = [rule for rule in self.rules if rule.references]
         self._by_symbol: dict[str, list[Rule]] = {}
         self._noting: dict[str, dict[Callable[..., Any], Rule]] = {}

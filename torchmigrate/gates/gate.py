@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from torchmigrate.gates.pairs import Pairs
 from torchmigrate.model.symbols import segments
 
 _GENERIC = frozenset(
@@ -67,16 +68,17 @@ class Gate:
     """
 
     token_of: dict[str, str]
-    """The token of each symbol; for ``torch._C._jit_*`` the beginning ``_jit_`` of an identifier."""
+    """The token of each symbol that has one; for ``torch._C._jit_*`` the beginning ``_jit_`` of an identifier."""
     _beginnings: dict[bytes, bytes]
     """Identifiers of which the symbols give the beginning only, each with the one before it."""
     _below_torch: frozenset[bytes]
     _never_last: frozenset[bytes]
     _partners: dict[bytes, list[frozenset[bytes]]]
+    _pairs: Pairs
 
     @classmethod
-    def of(cls, symbols: Iterable[str]) -> Gate:
-        """The gate for these symbols."""
+    def of(cls, symbols: Iterable[str], paired: Mapping[str, tuple[str, ...]] | None = None) -> Gate:
+        """The gate for these symbols, and for those that go by pairs (see `torchmigrate.model.rule.Rule.pairs`)."""
         symbols = list(symbols)
         token_of = _tokens(symbols)
         served: dict[bytes, list[str]] = {}
@@ -93,16 +95,18 @@ class Gate:
             if token not in beginnings and all(segments(s)[-1] != token.decode() for s in of)
         )
         partners = {token: _beside(token.decode(), of) for token, of in served.items()}
-        return cls(token_of, beginnings, below_torch, never_last, partners)
+        return cls(token_of, beginnings, below_torch, never_last, partners, Pairs.of(paired or {}))
 
     def passes(self, text: bytes) -> bool:
-        """Whether the text mentions torch, and spells a token as an identifier of its own.
+        """Whether the text mentions torch, and spells a token or a pair."""
+        return b"torch" in text and (self._spells_token(text) or self._pairs.passes(text))
+
+    def _spells_token(self, text: bytes) -> bool:
+        """Whether the text spells a token as an identifier of its own.
 
         A token directly below torch is often a word of other libraries too (``triton.jit``): it counts if it is
         spelled ``torch.jit``, or if the file has torch, or parts of it, under another name.
         """
-        if b"torch" not in text:
-            return False
         doubtful = False
         for token in self._present(text):
             if token in self._below_torch and not _below_torch(token).search(text):
@@ -112,9 +116,10 @@ class Gate:
         return doubtful and re.search(_TORCH_RENAMED, text) is not None
 
     def positions(self, text: bytes) -> Iterator[int]:
-        """The byte offsets at which the text spells a token."""
+        """The byte offsets at which the text spells a token or a pair."""
         for token in self._present(text):
             yield from self._places(token, text)
+        yield from self._pairs.positions(text)
 
     def _present(self, text: bytes) -> Iterator[bytes]:
         """The tokens that the text spells, with what must stand beside them."""

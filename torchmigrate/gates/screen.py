@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from torchmigrate.model.rule import Rule
 
 
+def gate_of(rules: Iterable[Rule]) -> Gate:
+    """The gate for the symbols that the rules watch."""
+    tokens: set[str] = set()
+    pairs: dict[str, tuple[str, ...]] = {}
+    for rule in rules:
+        tokens.update(symbol for symbol in rule.watched if symbol not in rule.pairs)
+        for symbol, words in rule.pairs.items():
+            others = pairs.get(symbol, words)
+            pairs[symbol] = tuple(dict.fromkeys((*others, *words))) if words and others else ()
+    paired = {symbol: pairs[symbol] for symbol in sorted(pairs.keys() - tokens)}
+    return Gate.of(sorted(tokens), paired)
+
+
 @dataclass(frozen=True)
 class Screen:
     """Turns files away for the rules of one run."""
@@ -33,9 +46,8 @@ class Screen:
     def of(cls, rules: Iterable[Rule]) -> Screen:
         """The screen for these rules."""
         rules = list(rules)
-        symbols = {symbol for rule in rules for symbol in rule.watched}
         documents = [bool(rule.references) for rule in rules]
-        return cls(Gate.of(sorted(symbols)), not all(documents), any(documents))
+        return cls(gate_of(rules), not all(documents), any(documents))
 
     def wants(self, path: str) -> bool:
         """Whether a rule looks into files of this name."""

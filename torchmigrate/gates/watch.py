@@ -24,6 +24,8 @@ class Watch:
         """The environment variables, each with its symbol."""
         self.gate = gate or Gate.of(symbols)
         self._matched: dict[str, str | None] = {}
+        self._pairs: set[tuple[str, ...]] = set()
+        self._leaves = set(self.methods)
         self.aliases: set[str] = set()
         """Qualified names that, bound to another name, hide the token of a symbol: the name is a token then."""
         self.namespaces: set[str] = set()
@@ -31,15 +33,23 @@ class Watch:
         for symbol in symbols:
             if symbol[0] in ".$":
                 continue
+            token = self.gate.token_of.get(symbol)
+            if token is None:
+                self._add_namespaces(symbol.removesuffix(".*"))
+                self._pairs.add(tuple(symbol.rsplit(".", 2)[-2:]))
+                continue
+            self._leaves.add(segments(symbol)[-1])
             parts = segments(symbol.rstrip("*").rstrip("."))
-            token = self.gate.token_of[symbol]
             for length in range(1, len(parts) + 1):
                 prefix = join(parts[:length])
                 if length < len(parts):
                     self.namespaces.add(prefix)
                 if token in parts[:length]:
                     self.aliases.add(prefix)
-        self.leaves = frozenset(segments(s)[-1] for s in self.exact) | frozenset(self.methods)
+
+    def _add_namespaces(self, name: str) -> None:
+        while (name := name.rpartition(".")[0]) and name not in self.namespaces:
+            self.namespaces.add(name)
 
     def match(self, name: str) -> str | None:
         """The symbol that a qualified name is, or None; the longest of those that end in ``*``.
@@ -61,6 +71,10 @@ class Watch:
                         return None
                 return prefix + "*"
         return None
+
+    def ends_alike(self, name: str) -> bool:
+        """Whether a qualified name ends as a symbol does, so that it is one if a part of it stands for torch."""
+        return name.rpartition(".")[2] in self._leaves or tuple(name.rsplit(".", 2)[-2:]) in self._pairs
 
     def hides_token(self, name: str) -> bool:
         """Whether a variable bound to this qualified name can lead to a symbol without spelling its token."""

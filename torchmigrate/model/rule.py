@@ -5,8 +5,8 @@ This module imports the standard library only, so that loading every rule stays 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from torchmigrate.model.versions import Version
@@ -48,6 +48,9 @@ class Rule:
     """The uses that the rule wants to see."""
     asks: tuple[str, ...] = ()
     """Symbols of other rules whose uses in the project this rule asks about."""
+    pairs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Those of the symbols whose names are words of every program (``torch.load``): gate 1 goes by the last two names of
+    each, and by the words that stand here, of which a file must spell one too, if there are any."""
     references: tuple[Sort, ...] = ()
     """What the rule wants to see of project files: the rule looks at those and not at Python modules."""
     check_function: Callable[..., Any] | None = None

@@ -18,8 +18,8 @@ MAX_REASONS = 10
 """Reasons for which findings are left that are listed one by one."""
 
 COVERAGE = (
-    "Rules cover TorchScript, stream capture, process groups, torchcomms, and wheels and images in project files; "
-    "removed and deprecated API in general is not looked at yet."
+    "Rules cover TorchScript, stream capture, process groups, torchcomms, removed and deprecated API, and wheels and "
+    "images in project files; numerics and behaviour that no name or argument shows are not looked at."
 )
 """So that no findings are not taken for safe to upgrade."""
 

@@ -132,7 +132,7 @@ def _record(kind: Any) -> _Form:
         return kind(*[make(one) for make, one in zip(makers, _list(plain), strict=True)])
 
     def listed(value: Any) -> list[Any]:
-        values = list(fields(value))
+        values = [fields(value)] if len(names) == 1 else list(fields(value))
         for place, step in steps:
             values[place] = step(values[place])
         return values

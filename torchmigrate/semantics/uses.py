@@ -67,6 +67,9 @@ class Surroundings:
         return Surroundings((*self.parents, node), **values)  # type: ignore[arg-type]
 
 
+TOPS = ("torch", "functorch")
+"""The packages of the wheel whose names are watched."""
+
 _PATCHERS = frozenset({"patch", "setattr", "delattr", "spy", "stub"})
 _PATCHED_OBJECT = frozenset({"setattr", "delattr", "object", "spy", "stub"})
 _INSTANCE_CHECKS = frozenset({"isinstance", "issubclass"})
@@ -264,8 +267,9 @@ class Uses:
                 self._add(
                     self.watch.methods[node.attr], node.attr, self._kind(node, around), node, around, True
                 )
-            elif resolved is not None and node.attr in self.watch.leaves:
-                self.unlinked.update(name for name in resolved.names if not name.startswith("torch."))
+            elif resolved is not None:
+                names = (name for name in resolved.names if not name.startswith("torch."))
+                self.unlinked.update(name for name in names if self.watch.ends_alike(name))
         if hit is None:
             self._children(node, around)
             return
@@ -362,7 +366,7 @@ class Uses:
             statement = place.statement
             if not isinstance(statement, ast.ImportFrom) or not self._is_hot(statement):
                 continue
-            if (statement.module or "").partition(".")[0] != "torch" or statement.level:
+            if (statement.module or "").partition(".")[0] not in TOPS or statement.level:
                 continue  # the module that it comes from has a finding of its own
             for alias in statement.names:
                 name = alias.asname or alias.name

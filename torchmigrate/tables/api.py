@@ -20,7 +20,7 @@ from importlib import resources
 from typing import Any, Literal
 
 from torchmigrate.model.versions import Version
-from torchmigrate.tables.releases import Releases
+from torchmigrate.tables.releases import RELEASES, Releases
 
 Kind = Literal["module", "class", "function", "method", "value"]
 """What a name is; a "method" is any function in a class, a "value" anything else, also a class's."""
@@ -140,6 +140,22 @@ def entries(*, private: bool = True) -> Iterator[Entry]:
         for owner, held in _part(part).items():
             for name, text in held.items():
                 yield _entry(f"{owner}.{name}", text)
+
+
+def lost(level: Level) -> frozenset[str]:
+    """The names of a level, but for those of a class, that some release has and a later one lacks; the level is the best one."""
+    part, number = ("public" if level in LEVELS[:2] else "private"), str(LEVELS.index(level))
+    found = set()
+    for owner, held in _part(part).items():
+        for name, text in held.items():
+            kind, of, present = text[1:].rstrip("]").split(",", 3)[:3]
+            mask = int(present)
+            if of == number and kind != '"m"' and mask & ~(mask >> 1) & _ALL_BUT_NEWEST:
+                found.add(f"{owner}.{name}")
+    return frozenset(found)
+
+
+_ALL_BUT_NEWEST = (1 << len(RELEASES) - 1) - 1
 
 
 def read_from() -> tuple[str, ...]:

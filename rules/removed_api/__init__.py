@@ -1,0 +1,1 @@
+"""Names, parameters and defaults that are gone, deprecated or changed."""

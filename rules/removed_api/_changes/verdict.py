@@ -1,0 +1,120 @@
+"""Whether a change concerns a use at the target, how badly, and what is said."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Severity
+from torchmigrate.model.versions import Version, render
+from torchmigrate.semantics.guards import Reach, reach
+from torchmigrate.tables import changes
+
+from .recipes import fitting
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.tables.changes import Change
+
+_MISSING = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "NameError"})
+_ANY = frozenset({"Exception", "BaseException"})
+_NOT_CALLED = (Kind.ANNOTATION, Kind.BASE, Kind.ISINSTANCE, Kind.IMPORT)
+
+
+def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
+    """What there is to say of the use of a name."""
+    reached = reach(use, ctx.uses)
+    severity = verdict(use, ctx, change, reached)
+    if severity is None:
+        return
+    instead = change.instead.replace("{leaf}", leaf(use))
+    message = f"`{{symbol}}` {change.state(ctx.options.target)}; {instead}"
+    if change.kind is changes.Kind.ALIAS:
+        message = f"`{{symbol}}` is an alias; {instead}"
+    yield ctx.finding(
+        use,
+        message,
+        severity=severity,
+        fix=(lambda: made(use, ctx, change, reached)) if change.recipes else None,
+        hint=shim(use, ctx, change, reached),
+    )
+
+
+def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity | None:
+    """How bad the use is at the target; None where it is fine."""
+    target = ctx.options.target
+    if use.kind is Kind.GUARD or is_guarded(use, ctx, reached):
+        return None
+    severity = change.severity(target)
+    if severity is Severity.ERROR:
+        if use.kind is Kind.ASSIGNMENT:
+            return None
+        if change.raises:
+            missed = bool(reached.caught & (_ANY | {"RuntimeError"}))
+            return None if missed else Severity.INFO if use.kind in _NOT_CALLED else severity
+        return None if is_missed(use, reached) else severity
+    if use.kind in (Kind.STRING, Kind.ASSIGNMENT) and change.warns is not None:
+        return None
+    if severity is Severity.WARNING:
+        if reached.unheard:
+            return None
+        if use.kind is Kind.IMPORT or (change.instances and use.kind in _NOT_CALLED):
+            return Severity.INFO
+    return severity
+
+
+def is_guarded(use: Use, ctx: Context, reached: Reach) -> bool:
+    """Whether the target does not get to the use, or the code knows of another name for what it does."""
+    named = use.node
+    if isinstance(named, ast.alias):
+        resolved = ctx.uses.names.resolve_name(named.asname or named.name, use.place.scope)
+    else:
+        resolved = ctx.resolve(named, use)
+    ambiguous = resolved is not None and len(resolved.names) > 1
+    fallback = bool(reached.fallback & (_MISSING | _ANY))
+    return ambiguous or fallback or bool(reached.absent) or not reached.is_reached(ctx.options.target)
+
+
+def is_missed(use: Use, reached: Reach) -> bool:
+    """Whether the code is prepared for the name to be missing."""
+    owner = use.name
+    while owner and owner not in reached.present:
+        owner = owner.rpartition(".")[0]
+    return bool(reached.caught & (_MISSING | _ANY)) or bool(owner) or reached.typing_only
+
+
+def made(use: Use, ctx: Context, change: Change, reached: Reach) -> Fix:
+    """The fix of the first recipe that fits. Raises NoFix."""
+    require(change.needs, ctx, reached)
+    return fitting(use, ctx, change)
+
+
+def require(needs: Version, ctx: Context, reached: Reach) -> None:
+    """Raises NoFix where the oldest torch that gets to a use lacks the replacement."""
+    if needs > (minimum := oldest(ctx, reached)):
+        raise NoFix(
+            f"the replacement needs torch {render(needs)}, and the project supports {render(minimum)}; raise its lower "
+            "bound, or pass --min-version"
+        )
+
+
+def oldest(ctx: Context, reached: Reach) -> Version:
+    """The oldest torch that gets to a use."""
+    return max(ctx.options.minimum, reached.low or ctx.options.minimum)
+
+
+def shim(use: Use, ctx: Context, change: Change, reached: Reach) -> str | None:
+    """How to support older versions as well, where the replacement is too new for them."""
+    new = next((recipe.to for recipe in change.recipes if recipe.to), "").replace("{leaf}", leaf(use))
+    if not new or change.needs <= oldest(ctx, reached):
+        return None
+    branch = f'`if torch.__version__ >= "{render(change.needs)}":`'
+    return f"until then, use `{new}` under {branch} and `{use.name}` in its `else` branch"
+
+
+def leaf(use: Use) -> str:
+    """The last part of the name that is used."""
+    return (
+        use.name.rpartition(".")[2].lstrip("_") if use.name.startswith("$") else use.name.rpartition(".")[2]
+    )

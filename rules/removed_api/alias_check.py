@@ -1,0 +1,59 @@
+"""`isinstance` and `issubclass` of a class that lives on as an alias.
+
+Why: since torch 2.0, `_LRScheduler` is a subclass of `LRScheduler`, kept for those who derive from it. No scheduler of
+torch's own is one, so that `isinstance(scheduler, _LRScheduler)` is False, and the code takes the other way in silence.
+
+    isinstance(scheduler, torch.optim.lr_scheduler._LRScheduler)
+    →
+    isinstance(scheduler, torch.optim.lr_scheduler.LRScheduler)
+
+Annotations that name the old class are info, and so are classes that derive from it: both still work.
+
+Fix safety: safe; `LRScheduler` is there since torch 2.0, and classes that derive from the old name derive from it too.
+
+Source: torch 2.0 wheel: torch/optim/lr_scheduler.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Kind, Rule, Safety, Severity
+from torchmigrate.semantics.guards import reach
+from torchmigrate.tables import changes
+
+from ._changes.verdict import is_guarded, made
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+_CHANGES = changes.by_symbol(changes.Kind.ALIAS)
+
+rule = Rule(
+    code="RM741",
+    symbols=tuple(_CHANGES),
+    pairs=dict.fromkeys(_CHANGES, ()),
+    message="`{symbol}` lives on for classes that derive from it; use `torch.optim.lr_scheduler.LRScheduler`",
+    since=(2, 0),
+    safety=Safety.SAFE,
+)
+
+_TESTED = (
+    "no scheduler of torch's own is a `{symbol}` since torch 2.0, so that this is False; use "
+    "`torch.optim.lr_scheduler.LRScheduler`"
+)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    reached = reach(use, ctx.uses)
+    if use.kind in (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT) or is_guarded(use, ctx, reached):
+        return
+    tested = use.kind is Kind.ISINSTANCE
+    yield ctx.finding(
+        use,
+        _TESTED if tested else None,
+        severity=Severity.ERROR if tested else Severity.INFO,
+        fix=lambda: made(use, ctx, _CHANGES[use.symbol], reached),
+    )

@@ -1,0 +1,86 @@
+"""An argument that should be given, because what happens without it changes.
+
+Why: torch warns that a default will change, or has changed it, so that a call without the argument does another thing
+than before, or is refused.
+
+    torch.meshgrid(x, y)
+    →
+    torch.meshgrid(x, y, indexing="ij")
+
+`torch.load` has a rule of its own (`load-weights-only`), and `torch.onnx.export` is one of TorchScript's (`onnx-export`).
+
+Fix safety: safe where the argument says what the old default was; else unsafe, and the title says why.
+
+Source: `torchmigrate/tables/data/changes.toml`, which names the wheels for each.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Fix, Kind, Rule, Safety, Severity
+from torchmigrate.semantics.guards import reach
+from torchmigrate.tables import changes
+
+from ._changes.recipes import argument_changes
+from ._changes.verdict import is_guarded, oldest, require
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.guards import Reach
+    from torchmigrate.tables.changes import Change
+
+_CHANGES = changes.by_symbol(changes.Kind.DEFAULT)
+
+rule = Rule(
+    code="RM722",
+    symbols=tuple(_CHANGES),
+    pairs=dict.fromkeys(_CHANGES, ()),
+    message="`{symbol}` should be given an argument",
+    kinds=frozenset({Kind.CALL}),
+    safety=Safety.SAFE,
+)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    change, call = _CHANGES[use.symbol], use.call
+    if call is None or is_given(call, change.keywords, change.position):
+        return
+    reached = reach(use, ctx.uses)
+    severity = change.severity(ctx.options.target)
+    settled = change.documented is not None and change.documented <= oldest(ctx, reached)
+    quiet = (
+        reached.unheard
+        if severity is Severity.WARNING
+        else bool(reached.caught & {"RuntimeError", "Exception"})
+    )
+    if settled or quiet or is_guarded(use, ctx, reached):
+        return
+    name = change.keywords[0]
+    yield ctx.finding(
+        use,
+        f"`{{symbol}}` without `{name}=`: the default is {change.was}; {change.instead}",
+        severity=severity,
+        fix=lambda: _fix(call, ctx, change, reached),
+    )
+
+
+def is_given(call: ast.Call, keywords: tuple[str, ...], position: int | None) -> bool:
+    """Whether a call gives one of the keywords, or may do so."""
+    if any(keyword.arg is None or keyword.arg in keywords for keyword in call.keywords):
+        return True
+    return position is not None and (
+        len(call.args) > position or any(isinstance(argument, ast.Starred) for argument in call.args)
+    )
+
+
+def _fix(call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
+    require(change.needs, ctx, reached)
+    (recipe,) = change.recipes
+    ((name, code),) = recipe.add.items()
+    safety = Safety.UNSAFE if recipe.unsafe else Safety.SAFE
+    reason = f"; unsafe because {recipe.unsafe}" if recipe.unsafe else ""
+    return Fix(tuple(argument_changes(recipe, call)), safety, f"Add `{name}={code}`{reason}")

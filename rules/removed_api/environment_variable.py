@@ -1,0 +1,70 @@
+"""An environment variable with a new name.
+
+Why: torch 2.2 gave NCCL's switches the prefix `TORCH_`, and warns where an old name is set; torch 2.9 has one name for the
+allocator's settings on all devices, and still reads the old one.
+
+    os.environ["NCCL_ASYNC_ERROR_HANDLING"] = "1"
+    →
+    os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] = "1"
+
+Fix safety: unsafe; scripts around the code, and older versions of torch, know the old name only.
+
+Source: `torchmigrate/tables/data/changes.toml`, which names the wheel or the page for each.
+"""
+
+# torchmigrate: ignore-file RM751 -- the names that this is about
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
+from torchmigrate.rewrite.changes import replace
+from torchmigrate.semantics.guards import reach
+from torchmigrate.tables import changes
+
+from ._changes.verdict import is_guarded, require
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+_CHANGES = changes.by_symbol(changes.Kind.VARIABLE)
+
+rule = Rule(
+    code="RM751",
+    symbols=tuple(_CHANGES),
+    message="`{symbol}` has a new name",
+    safety=Safety.UNSAFE,
+)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    change = _CHANGES[use.symbol]
+    reached = reach(use, ctx.uses)
+    if is_guarded(use, ctx, reached) or _knows_both(use, ctx, change):
+        return
+    new = change.instead.strip("`").replace("{leaf}", use.name)
+
+    def fix() -> Fix:
+        require(change.needs, ctx, reached)
+        if not isinstance(use.node, ast.Constant) or not ctx.text(use.node).startswith(("'", '"')):
+            raise NoFix("the string is not a plain literal")
+        changed = replace(use.node, repr(new).replace("'", ctx.text(use.node)[0]))
+        return Fix(
+            (changed,), Safety.UNSAFE, f"Set `{new}`; unsafe because older versions know the old name only"
+        )
+
+    state = change.state(ctx.options.target)
+    yield ctx.finding(
+        use,
+        f"the environment variable `{{symbol}}` {state}; use `{new}`",
+        severity=change.severity(ctx.options.target),
+        fix=fix,
+    )
+
+
+def _knows_both(use: Use, ctx: Context, change: changes.Change) -> bool:
+    """Whether the file names the new variable as well."""
+    return change.instead.strip("`").replace("{leaf}", use.name).encode() in ctx.source.text

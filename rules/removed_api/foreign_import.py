@@ -1,0 +1,53 @@
+"""A name taken from a module of torch that has only imported it for itself.
+
+Why: `torch.nn.modules.conv` once imported `Union`, so that other code could take it from there. When such a module stops
+importing a name, that code fails.
+
+    from torch.nn.modules.conv import Union
+    →
+    from typing import Union
+
+What to do: import the name from where it is defined.
+
+Fix safety: safe; names of `typing` are the same objects wherever they are taken from.
+
+Source: `torchmigrate/tables/api.py`, a table read from the wheels of torch 2.0 to 2.15.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
+
+from ._changes.lost import findings, lost
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+_SYMBOLS = lost("accidental")
+
+rule = Rule(
+    code="RM704",
+    symbols=_SYMBOLS,
+    pairs=dict.fromkeys(_SYMBOLS, ()),
+    message="`{symbol}` is no longer there",
+    safety=Safety.SAFE,
+)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    yield from findings(use, ctx, "is not its own, and gone", lambda: _fix(use, ctx))
+
+
+def _fix(use: Use, ctx: Context) -> Fix:
+    name = use.name.rpartition(".")[2]
+    if name not in typing.__all__:
+        raise NoFix("where it is defined is not known here")
+    changed = ctx.rebound(use, f"typing.{name}")
+    if changed is None:
+        raise NoFix("it is not imported by name; import it from `typing`")
+    return Fix((changed,), Safety.SAFE, f"Import `{name}` from `typing`")

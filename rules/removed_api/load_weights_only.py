@@ -1,0 +1,114 @@
+"""`torch.load` without `weights_only`.
+
+Why: the default is `False` up to torch 2.5, which warns since 2.4, and `True` from torch 2.6: files that hold anything
+but tensors, plain containers and allowed classes are refused. With `pickle_module` it still means `False`.
+
+    model.load_state_dict(torch.load(path))
+    →
+    model.load_state_dict(torch.load(path, weights_only=True))
+
+What to do: say which one is meant. `True` where the file holds a state dict; `False`, which lets the file run any code,
+only where it is your own; or allow the classes with `torch.serialization.add_safe_globals`.
+
+Nothing is said where the oldest torch that the project supports is 2.6 or newer. What goes straight into
+`load_state_dict` is info from torch 2.6 on: the new default loads it.
+
+Fix safety: unsafe. `weights_only=True` is added where the result goes into `load_state_dict`: a state dict with other
+objects in it is refused. Elsewhere `weights_only=False` keeps what the code did, with the risk that the new default
+takes away.
+
+Source: torch 2.4, 2.5 and 2.6 wheels: torch/serialization.py.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Fix, Kind, Rule, Safety, Severity
+from torchmigrate.rewrite.changes import AddArgument, template
+from torchmigrate.semantics.dataflow import Escape
+from torchmigrate.semantics.guards import reach
+from torchmigrate.semantics.resolve import leaf
+
+from ._changes.verdict import is_guarded, oldest
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+_SYMBOLS = ("torch.load", "torch.serialization.load")
+
+rule = Rule(
+    code="RM721",
+    symbols=_SYMBOLS,
+    pairs=dict.fromkeys(_SYMBOLS, ()),
+    message="`{symbol}` without `weights_only=`: the default is `True` from torch 2.6, which refuses files that hold more "
+    "than tensors and plain containers",
+    kinds=frozenset({Kind.CALL}),
+    deprecated=(2, 4),
+    safety=Safety.UNSAFE,
+)
+
+_WARNS = (2, 4)
+_FLIPPED = (2, 6)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    call, target = use.call, ctx.options.target
+    if call is None or target < _WARNS or _says(call):
+        return
+    reached = reach(use, ctx.uses)
+    if oldest(ctx, reached) >= _FLIPPED or is_guarded(use, ctx, reached):
+        return
+    open_ended = any(keyword.arg is None for keyword in call.keywords)
+    weights = _is_state_dict(call, use, ctx)
+    mild = open_ended or (weights and target >= _FLIPPED) or (reached.unheard and target < _FLIPPED)
+    yield ctx.finding(
+        use,
+        severity=Severity.INFO if mild else Severity.WARNING,
+        fix=None if open_ended else lambda: _fix(call, weights),
+    )
+
+
+def _says(call: ast.Call) -> bool:
+    """Whether a call says what is loaded how: by `weights_only`, or with a pickle module."""
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+    module = keywords.get("pickle_module") or (call.args[2] if len(call.args) > 2 else None)
+    chosen = module is not None and not (isinstance(module, ast.Constant) and module.value is None)
+    return "weights_only" in keywords or chosen or any(isinstance(a, ast.Starred) for a in call.args)
+
+
+def _is_state_dict(call: ast.Call, use: Use, ctx: Context) -> bool:
+    """Whether all that happens to the result is that it goes into `load_state_dict`."""
+    parents = ctx.uses.flow.parents
+    places: list[ast.expr] = [call]
+    parent = parents.get(call)
+    if isinstance(parent, (ast.Assign, ast.AnnAssign)):
+        try:
+            places = list(ctx.uses.flow.places(call, use.place.scope))
+        except Escape:
+            return False
+    return bool(places) and all(_goes_in(place, parents) for place in places)
+
+
+def _goes_in(place: ast.expr, parents: dict[ast.AST, ast.AST]) -> bool:
+    parent = parents.get(place)
+    return (
+        isinstance(parent, ast.Call)
+        and leaf(parent.func) == "load_state_dict"
+        and bool(parent.args)
+        and parent.args[0] is place
+    )
+
+
+def _fix(call: ast.Call, weights: bool) -> Fix:
+    value = "True" if weights else "False"
+    reason = (
+        "a state dict that holds other objects is refused"
+        if weights
+        else "the file can run any code: only for files of your own"
+    )
+    change = AddArgument(call, template(value), keyword="weights_only")
+    return Fix((change,), Safety.UNSAFE, f"Add `weights_only={value}`; unsafe because {reason}")

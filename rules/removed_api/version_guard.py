@@ -1,0 +1,169 @@
+"""A test of torch's version that reads it as text or as a number.
+
+Why: `"2.10"` comes before `"2.6"` in the alphabet, and `"2.10.0"[:3]` is `"2.1"`: such tests take the wrong branch from
+torch 2.10 on. `torch.__version__` itself compares as a version, with text and with tuples.
+
+    if str(torch.__version__) >= "2.6":
+    →
+    if torch.__version__ >= "2.6":
+
+Each test is worked out for the target; one that gives the right answer there is silent.
+
+Fix safety: safe; the new test is the one that was meant, for every release.
+
+Source: torch 2.13 wheel: torch/torch_version.py (`TorchVersion`), torch/version.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
+from torchmigrate.model.versions import render
+from torchmigrate.rewrite.changes import replace
+from torchmigrate.tables.releases import RELEASES
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.model.versions import Version
+
+_SYMBOLS = ("torch.__version__", "torch.version.__version__")
+
+rule = Rule(
+    code="RM742",
+    symbols=_SYMBOLS,
+    pairs=dict.fromkeys(_SYMBOLS, ()),
+    message="this reads torch's version as text or as a number",
+    safety=Safety.SAFE,
+)
+
+_OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+
+
+class _Unknown(Exception):
+    """What an expression gives is not known."""
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    for test, read in _tests(use, ctx):
+        wrong = [release for release in RELEASES if _is_wrong(test, read, use, release)]
+        if ctx.options.target in wrong:
+            yield ctx.finding(
+                use,
+                f"`{ctx.text(test)}` is {'true' if _answer(test, read, use, ctx.options.target) else 'false'} for torch "
+                f"{render(ctx.options.target)}: it compares text or numbers, and is wrong from torch {render(wrong[0])} on",
+                severity=Severity.ERROR,
+                fix=lambda test=test, read=read: _fix(test, read, use, ctx),  # type: ignore[misc]
+                span=ctx.source.span(test),
+            )
+
+
+def _tests(use: Use, ctx: Context) -> Iterator[tuple[ast.Compare, ast.expr]]:
+    """The comparisons with the version, each with the operand that reads it: here, or of the variable that holds it."""
+    parents = ctx.uses.flow.parents
+    node: ast.AST = use.node
+    while isinstance(parent := parents.get(node), ast.expr) and not isinstance(parent, ast.Compare):
+        node = parent
+    if isinstance(parent, ast.Compare) and node is parent.left and len(parent.ops) == 1:
+        yield parent, parent.left
+    elif isinstance(parent, ast.Assign) and node is not use.node and len(parent.targets) == 1:
+        name = parent.targets[0]
+        if isinstance(name, ast.Name) and len(use.place.scope.bindings.get(name.id, ())) == 1:
+            for other, above in parents.items():
+                is_read = (
+                    isinstance(other, ast.Name) and other.id == name.id and isinstance(above, ast.Compare)
+                )
+                if is_read and other is above.left and len(above.ops) == 1:  # type: ignore[attr-defined]
+                    yield above, node  # type: ignore[misc]
+
+
+def _is_wrong(test: ast.Compare, read: ast.expr, use: Use, release: Version) -> bool:
+    """Whether a test gives another answer for a release than the comparison of versions would."""
+    bound = _bound(test.comparators[0])
+    answer = _answer(test, read, use, release)
+    if bound is None or answer is None:
+        return False
+    size = max(len(bound), 2)
+    return answer is not _OPERATORS[type(test.ops[0])]((*release, 0)[:size], bound)
+
+
+def _answer(test: ast.Compare, read: ast.expr, use: Use, release: Version) -> bool | None:
+    """What a test gives; None where that is not known, or where it compares as versions do."""
+    right = test.comparators[0]
+    try:
+        value = _value(read, use, f"{render(release)}.0+cpu")
+        other = ast.literal_eval(right)
+    except (_Unknown, ValueError, TypeError, IndexError):
+        return None
+    if type(test.ops[0]) not in _OPERATORS or isinstance(value, _Smart) or type(value) is not type(other):
+        return None
+    return _OPERATORS[type(test.ops[0])](value, other)
+
+
+class _Smart(str):
+    """`torch.__version__`, which compares as a version; whatever is made of it is plain text."""
+
+
+def _value(node: ast.expr, use: Use, version: str) -> object:
+    """What an expression gives for a version. Raises _Unknown."""
+    if node is use.node:
+        return _Smart(version) if use.symbol == "torch.__version__" else version
+    match node:
+        case ast.Call(func=ast.Name(id="str" | "float" | "int" as name), args=[argument], keywords=[]):
+            value = _value(argument, use, version)
+            return {"str": lambda text: str.__str__(text) + "", "float": float, "int": int}[name](value)  # type: ignore[operator]
+        case ast.Call(
+            func=ast.Attribute(value=inner, attr="split"), args=[ast.Constant(value=str(separator))]
+        ):
+            return str(_value(inner, use, version)).split(separator)
+        case ast.Subscript(value=inner, slice=part):
+            value = _value(inner, use, version)
+            if isinstance(value, (str, list)):
+                return value[_index(part)]
+    raise _Unknown
+
+
+def _index(node: ast.expr) -> int | slice:
+    """A literal index or slice. Raises ValueError."""
+    if isinstance(node, ast.Slice):
+        ends = [None if end is None else ast.literal_eval(end) for end in (node.lower, node.upper, node.step)]
+        return slice(*ends)
+    index = ast.literal_eval(node)
+    if not isinstance(index, int):
+        raise _Unknown
+    return index
+
+
+def _bound(node: ast.expr) -> tuple[int, ...] | None:
+    """The version that a test compares with: ``"2.6"``, ``2.6``."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    if type(value) not in (str, float):
+        return None
+    found = re.fullmatch(r"(\d+)\.(\d+)(?:\.(\d+))?", str(value))
+    return tuple(int(part) for part in found.groups() if part) if found else None
+
+
+def _fix(test: ast.Compare, read: ast.expr, use: Use, ctx: Context) -> Fix:
+    right = test.comparators[0]
+    if read is not test.left:
+        raise NoFix("the variable may be read elsewhere; compare `torch.__version__` itself")
+    if isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+        raise NoFix("which releases are meant is not known; compare with `>=` and `<`")
+    assert isinstance(right, ast.Constant)
+    symbol = ctx.symbol("torch.__version__", use)
+    changes = [replace(test.left, "{version}", version=symbol)]
+    if not isinstance(right.value, str):
+        changes.append(replace(right, f'"{right.value!r}"'))
+    return Fix(tuple(changes), Safety.SAFE, "Compare `torch.__version__` itself")

@@ -1,0 +1,164 @@
+"""The recipes for removed and deprecated API, run before and after: the same results, and no warning left.
+
+What the installed torch lacks, or only raises for, is run after its fix alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any
+
+import pytest
+
+from tests.support import fix_text
+
+torch: Any = pytest.importorskip("torch")
+
+SETUP = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+torch.manual_seed(0)
+a = torch.rand(4, 4) + 4 * torch.eye(4)
+s = a @ a.mT
+b = torch.rand(4, 2)
+x = torch.rand(1, 1, 4, 4)
+v = torch.rand(4)
+"""
+
+SAME = (
+    "torch.lu(a)",
+    "torch.lu_solve(b, torch.linalg.lu_factor(a)[0], torch.linalg.lu_factor(a)[1])",
+    "torch.triangular_solve(b, a).solution",
+    "torch.triangular_solve(b, a, False)[0]",
+    "torch.chain_matmul(a, a, b)",
+    "torch.range(0, 255)",
+    "torch.range(-3, 3, dtype=torch.int64)",
+    "torch.ger(v, v)",
+    "torch.norm(a)",
+    "torch.norm(a, 1)",
+    "torch.norm(a, 2, 1)",
+    "torch.norm(a, p=1, dim=0, keepdim=True)",
+    "torch.norm(a, dim=1)",
+    "torch.meshgrid(v, v)",
+    "F.upsample(x, scale_factor=2)",
+    "F.upsample_nearest(x, scale_factor=2)",
+    "F.upsample_bilinear(x, (8, 8))",
+    "F.tanh(a)",
+    "F.sigmoid(a)",
+    "F.mse_loss(a, s, size_average=False)",
+    "F.mse_loss(a, s, size_average=True)",
+    "F.mse_loss(a, s, reduce=False)",
+    "nn.MSELoss(size_average=False, reduce=True)(a, s)",
+    "nn.init.constant(a.clone(), 2.0)",
+    "nn.Hardtanh(min_value=-2, max_value=2)(a)",
+    "torch.has_mps",
+    "torch.has_cuda",
+    "str(torch.get_autocast_gpu_dtype())",
+    "torch.is_autocast_cpu_enabled()",
+    "torch._utils.is_compiling()",
+    "functorch.vmap(torch.sin)(a)",
+    "functorch.jacrev(torch.sin)(v)",
+    "a.storage().data_ptr() == a.untyped_storage().data_ptr()",
+    "torch.utils.checkpoint.checkpoint(torch.sin, a)",
+    "torch.nn.utils.stateless.functional_call(nn.Identity(), {}, (a,))",
+)
+"""Expressions that the installed torch still evaluates."""
+
+AFTER = {
+    "torch.qr(a)": "torch.linalg.qr(a)",
+    "torch.qr(b, some=False)": "torch.linalg.qr(b, mode='complete')",
+    "torch.cholesky(s)": "torch.linalg.cholesky(s)",
+    "torch.cholesky(s, True)": "torch.linalg.cholesky(s, upper=True)",
+    "torch.solve(b, a).solution": "a.inverse() @ b",
+    "torch.lstsq(b, a).solution": "a.inverse() @ b",
+    "torch.symeig(s, eigenvectors=True)[0]": "torch.linalg.eigvalsh(s)",
+    "torch.matrix_rank(a)": "torch.tensor(4)",
+    "isinstance(1, torch._six.string_classes)": "False",
+}
+"""Expressions that it refuses, with what they are to give."""
+
+
+IMPORTS = "import functorch, torch.utils.checkpoint, torch.nn.utils.stateless\n"
+
+
+def value(expression: str, *, heard: bool) -> Any:
+    """What an expression gives, in a program; with ``heard``, a warning of a deprecation is an error."""
+    namespace: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error" if heard else "ignore", FutureWarning)
+        warnings.simplefilter("error" if heard else "ignore", DeprecationWarning)
+        exec(f"{SETUP}{IMPORTS}result = {expression}\n", namespace)
+    return namespace["result"]
+
+
+@functools.cache
+def fixed() -> dict[str, str]:
+    """The expressions after their fixes, which are made in one program."""
+    expressions = (*SAME, *AFTER)
+    lines = [f"result = {expression}" for expression in expressions]
+    after = fix_text(
+        SETUP + IMPORTS + "import torch._six\n" + "\n".join(lines), "--unsafe", "--min-version", "2.4"
+    )
+    return dict(zip(expressions, after.split("result = ")[1:], strict=True))
+
+
+@pytest.mark.parametrize("expression", SAME)
+def test_a_fix_gives_the_same(expression: str) -> None:
+    after = fixed()[expression].strip()
+    assert after != expression
+    first, second = value(after, heard=True), value(expression, heard=False)
+    if isinstance(second, str):
+        assert first == second
+    else:
+        torch.testing.assert_close(first, second, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("expression", AFTER)
+def test_a_fix_gives_what_was_meant(expression: str) -> None:
+    after = fixed()[expression].strip()
+    assert after != expression
+    meant = value(AFTER[expression], heard=True)
+    torch.testing.assert_close(value(after, heard=True), meant, rtol=1e-4, atol=1e-4)
+
+
+def test_contexts_and_decorators_do_the_same() -> None:
+    before = """\
+import torch
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    @torch.cuda.amp.custom_fwd
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    @torch.cuda.amp.custom_bwd
+    def backward(ctx, grad):
+        return grad * 2
+
+
+x = torch.ones(2, 2, requires_grad=True)
+with torch.cpu.amp.autocast(True, torch.bfloat16):
+    kind = (x @ x).dtype
+Double.apply(x).sum().backward()
+scaler = torch.cuda.amp.GradScaler(8.0, enabled=False)
+result = kind, x.grad.tolist(), scaler.get_scale()
+optimizer = torch.optim.SGD([x], 0.1)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+is_scheduler = isinstance(scheduler, torch.optim.lr_scheduler._LRScheduler)
+"""
+    after = fix_text(before, "--unsafe", "--min-version", "2.4")
+    first: dict[str, Any] = {}
+    second: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(before, first)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FutureWarning)
+        exec(after, second)
+    assert first["result"] == second["result"]
+    assert (first["is_scheduler"], second["is_scheduler"]) == (False, True)

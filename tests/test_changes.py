@@ -1,0 +1,77 @@
+"""The table of changes agrees with itself, and with the ledger that is read in the wheels."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from torchmigrate.model.versions import NEWEST, render
+from torchmigrate.tables import api
+from torchmigrate.tables.changes import Change, Kind, changes
+
+ALL = [change for kind in Kind for change in changes(kind)]
+NAMES = [change for kind in (Kind.REMOVED, Kind.DEPRECATED, Kind.DOCUMENTED) for change in changes(kind)]
+
+
+OTHERWISE = {
+    "torch._dynamo.skip",
+    *(
+        f"torch.distributed.{name}_multigpu"
+        for name in ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter")
+    ),
+}
+"""What the ledger has up to torch 2.3, although the sources of 2.2 do not spell it."""
+
+
+def test_no_name_has_two_changes() -> None:
+    symbols = [symbol for change in NAMES for symbol in change.symbols]
+    assert len(symbols) == len(set(symbols))
+
+
+@pytest.mark.parametrize("change", ALL, ids=lambda change: change.symbols[0])
+def test_a_change_says_what_it_has_to(change: Change) -> None:
+    assert change.source
+    assert change.instead
+    assert change.documented or change.warns or change.gone
+    assert change.kind is not Kind.REMOVED or change.gone
+    assert change.kind is not Kind.DEPRECATED or change.warns
+    assert change.needs <= NEWEST
+    assert change.until is None or (change.warns is not None and change.warns <= change.until)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "change"),
+    [
+        (symbol, change)
+        for change in NAMES
+        for symbol in change.symbols
+        if not symbol.endswith("*") and symbol not in OTHERWISE and api.find(symbol) is not None
+    ],
+)
+def test_a_name_is_gone_when_the_ledger_says_so(symbol: str, change: Change) -> None:
+    entry = api.find(symbol)
+    assert entry is not None
+    usable = [release for release in entry.usable if change.gone is None or release >= change.gone]
+    if change.gone is not None:
+        assert not usable, f"the ledger has it in {', '.join(map(render, usable))}"
+    else:
+        assert NEWEST in entry.usable
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        {
+            name.replace("{leaf}", symbol.rpartition(".")[2])
+            for change in ALL
+            for symbol in change.symbols
+            for recipe in change.recipes
+            for name in [recipe.to, *re.findall(r"torch(?:\.\w+)+(?=\()", recipe.write)]
+            if name
+        }
+    ),
+)
+def test_what_a_recipe_names_is_there(name: str) -> None:
+    entry = api.find_any(name)
+    assert entry is None or NEWEST in entry.present
