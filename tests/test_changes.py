@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from torchmigrate.engine import registry
 from torchmigrate.model.versions import NEWEST, render
 from torchmigrate.tables import api
 from torchmigrate.tables.changes import Change, Kind, changes
@@ -22,6 +23,14 @@ OTHERWISE = {
     ),
 }
 """What the ledger has up to torch 2.3, although the sources of 2.2 do not spell it."""
+
+
+def test_no_name_belongs_to_two_families() -> None:
+    families: dict[str, set[str]] = {}
+    for rule in registry.rules().values():
+        for symbol in rule.symbols:
+            families.setdefault(symbol, set()).add(rule.family)
+    assert {symbol: found for symbol, found in families.items() if len(found) > 1} == {}
 
 
 def test_no_name_has_two_changes() -> None:

@@ -25,6 +25,7 @@ _OTHERS = (
     *("torch.testing._internal", "torch.distributed._functional_collectives"),
     *("torch.distributed._tensor", "torch.distributed._shard.checkpoint"),
     *("torch.distributed._sharded_tensor", "torch.distributed._sharding_spec"),
+    "torch.onnx.export_to_pretty_string",
 )
 """What other families are about, what only torch's own tests use, and what torch redirects in `sys.modules`."""
 
