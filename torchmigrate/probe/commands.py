@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -121,11 +122,19 @@ def rebuilt(facts: Facts, build: Build) -> list[str]:
     return [project for project in linked if project not in others]
 
 
+@functools.lru_cache(4096)
+def parsed(line: str) -> Requirement | None:
+    """A requirement as it is written in metadata; None where it cannot be read."""
+    try:
+        return Requirement(line)
+    except InvalidRequirement:
+        return None
+
+
 def accepts(line: str, version: str, facts: Facts) -> bool:
     """Whether a requirement of a package on torch, as its metadata has it, allows a version; true if it is unreadable."""
-    try:
-        requirement = Requirement(line)
-    except InvalidRequirement:
+    requirement = parsed(line)
+    if requirement is None:
         return True
     about = {"sys_platform": facts.platform.system.lower(), "platform_machine": facts.platform.machine}
     about |= {"platform_system": facts.platform.system, "extra": ""}

@@ -115,13 +115,15 @@ def serves(build: Build, facts: Facts) -> bool:
 
 
 def findings(groups: Sequence[Group]) -> list[Finding]:
-    """The findings of all machines, each named with the machines that it is about, and what serves them all."""
-    found = []
+    """The findings of all machines, each once, with the machines that it is about, and what serves them all."""
+    machines: dict[Finding, list[str]] = {}
     for one in groups:
-        where = f"{len(one.machines)} machine{'s' if len(one.machines) > 1 else ''} ({_listed(one.machines)})"
         for finding in one.verdict.findings:
-            message = f"{where}: {finding.message}"
-            found.append(Finding(finding.code, message, finding.severity, path="", hint=finding.hint))
+            machines.setdefault(finding, []).extend(one.machines)
+    found = []
+    for finding, names in machines.items():
+        where = f"{len(names)} machine{'s' if len(names) > 1 else ''} ({_listed(names)})"
+        found.append(replace(finding, message=f"{where}: {finding.message}"))
     found.append(serves_all(groups))
     return found
 
@@ -138,22 +140,21 @@ def serves_all(groups: Sequence[Group]) -> Finding:
 
 
 def rows(groups: Sequence[Group]) -> list[tuple[str, str, str, str, str, str]]:
-    """The table: machines, GPUs, driver, installed torch, what breaks, and the build to install."""
-    table = []
+    """The table: machines, GPUs, driver, installed torch, what breaks, and the build to install; no two rows alike."""
+    machines: dict[tuple[str, str, str, str, str], list[str]] = {}
     for one in groups:
         facts, verdict = one.facts, one.verdict
         breaks = sorted({f.code for f in verdict.findings if f.severity is not Severity.INFO})
-        table.append(
-            (
-                f"{len(one.machines)}: {_listed(one.machines)}",
-                saying.names(facts.gpus) or "no GPU",
-                facts.driver.version or "-",
-                facts.torch.version if facts.torch else "-",
-                " ".join(breaks) or "-",
-                verdict.best.variant if verdict.best else "none",
-            )
+        cells = (
+            saying.names(facts.gpus) or "no GPU",
+            facts.driver.version or "-",
+            facts.torch.version if facts.torch else "-",
+            " ".join(breaks) or "-",
+            verdict.best.variant if verdict.best else "none",
         )
-    return table
+        machines.setdefault(cells, []).extend(one.machines)
+    rows = sorted(machines.items(), key=lambda row: -len(row[1]))
+    return [(f"{len(names)}: {_listed(names)}", *cells) for cells, names in rows]
 
 
 HEADERS = ("machines", "GPUs", "driver", "torch", "breaks")

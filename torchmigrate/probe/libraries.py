@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from torchmigrate.model.findings import Finding
 from torchmigrate.probe import commands
 from torchmigrate.probe.facts import Facts, Torch
@@ -29,13 +27,12 @@ def pinned(facts: Facts, torch: Torch, library: str) -> str | None:
     """The version of a library that torch was made with, by its metadata, else by the table's row for its build."""
     package = f"nvidia-{library}-cu{torch.cuda.split('.')[0]}" if torch.cuda else ""
     for line in torch.requires:
-        try:
-            requirement = Requirement(line)
-        except InvalidRequirement:
+        requirement = commands.parsed(line)
+        if requirement is None or requirement.name != package:
             continue
-        exact = [part.version for part in requirement.specifier if part.operator == "=="]
-        if requirement.name == package and exact:
-            return exact[0]
+        for part in requirement.specifier:
+            if part.operator == "==":
+                return part.version
     for build in matrix.builds_of(matrix.minor(torch.version), platform_of(facts) or ""):
         if build.cuda == torch.cuda and build.version == torch.version.split("+")[0]:
             return dict(build.libraries).get(package.removeprefix("nvidia-"))

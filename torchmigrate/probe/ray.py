@@ -1,7 +1,7 @@
 """`--ray`: runs the probe once on each node of a running Ray cluster.
 
-The nodes need no torchmigrate: the modules that collect facts import the standard library only, and travel with the
-task as a zip file. Each node judges the interpreter that its Ray worker runs in.
+The nodes need no torchmigrate: the modules that collect facts import the standard library and pyelftools only, and travel
+with these as a zip file. Each node judges the interpreter that its Ray worker runs in.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ CONCERNS_TORCH = re.compile(
 )
 NOT_EXTENSIONS = re.compile(r"(torch$|nvidia-|triton|pytorch-triton)")
 ARCHITECTURES = re.compile(rb"\0((?:(?:sm|compute)_\d+[af]?)(?: (?:sm|compute)_\d+[af]?)*)\0")
-MOST_LIBRARIES = 500
 
 
 def normalized(name: str) -> str:
@@ -108,14 +107,13 @@ def requirements(folder: str) -> List[str]:
 
 def libraries(found: Dict[str, Tuple[str, str]], on_torch: Dict[str, str]) -> List[Dict[str, object]]:
     """The distributions with shared libraries: name, version, files; first those that say that they need torch."""
-    result, budget = [], MOST_LIBRARIES
+    result = []
     for name in sorted(found, key=lambda name: (name not in on_torch, name)):
         version, folder = found[name]
         if NOT_EXTENSIONS.match(name) or not folder.endswith(".dist-info"):
             continue
         record = [line.split(",")[0] for line in lines_of(os.path.join(folder, "RECORD")) if ".so," in line]
-        files = [os.path.join(os.path.dirname(folder), file) for file in record[:budget]]
-        budget -= len(files)
+        files = [os.path.join(os.path.dirname(folder), file) for file in record]
         if files:
             result.append(
                 {"distribution": name, "version": version, "files": files, "requires": name in on_torch}

@@ -10,6 +10,7 @@ import json
 import mmap
 import re
 import sys
+import time
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Set
 
@@ -25,6 +26,9 @@ ERROR = "_ZN3c105ErrorC2ENS_14SourceLocationE"
 NEW_STRING, OLD_STRING = "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE", "Ss"
 
 MOST_SYMBOLS = 3
+
+ENOUGH = 5.0
+"""Seconds for the libraries of packages that do not say that they need torch."""
 
 
 class Library:
@@ -93,10 +97,11 @@ def main() -> Dict[str, Any]:
         question = json.load(file)
     folder = Path(question["torch"] or "nowhere") / "lib"
     torchs = [library for path in sorted(folder.glob("*.so")) if (library := opened(str(path)))]
-    distributions = []
+    distributions, since = [], time.monotonic()
     for item in question["libraries"]:
-        files = [path for path in item["files"] if item["requires"] or names_torch(path)]
-        distributions.append((item, [library for path in files if (library := opened(path))]))
+        in_time = time.monotonic() - since < ENOUGH
+        if item["requires"] or (in_time and any(map(names_torch, item["files"]))):
+            distributions.append((item, [library for path in item["files"] if (library := opened(path))]))
     others = [library for _, libraries in distributions for library in libraries]
     known: Dict[str, bool] = {}
 
