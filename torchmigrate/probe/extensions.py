@@ -80,7 +80,9 @@ def refusing(facts: Facts, torch: Torch, project: str, compiled: bool) -> Findin
 def other_cuda(facts: Facts, torch: Torch, extension: Extension) -> Finding:
     """A compiled extension for another CUDA major than torch's."""
     brings = f"brings CUDA {torch.cuda.split('.')[0]}" if torch.cuda else "is a CPU build"
-    return error(
+    # With a CPU build a package may still do what it does on a CPU, unless all of it is bound to torch's C++ code.
+    say = error if torch.cuda or extension.linked else warning
+    return say(
         "RT007",
         f"{extension.distribution} {extension.version} was built for CUDA {extension.cuda} and needs "
         f"libcudart.so.{extension.cuda}; torch {torch.version} {brings}",
