@@ -134,8 +134,8 @@ def findings(facts: Facts, said: Collection[str]) -> Iterator[Finding]:
         return
     count = torch.imported.device_count or 0
     if not facts.gpus and count and torch.imported.available:
-        message = f"torch {torch.version} sees {count} GPU(s) that neither the driver nor the system shows"
-        yield warning("RT034", message)
+        seen_by_torch = f"{count} GPU{'s' if count > 1 else ''} that neither the driver nor the system shows"
+        yield info("RT034", f"torch {torch.version} sees {seen_by_torch}: nothing more is said of them")
     for text in heard:
         yield info("RT042", f"torch {torch.version} warns: {text}")
 

@@ -205,6 +205,8 @@ def fits(version: str, facts: Facts, build: Build, stopped: bool) -> Finding:
     on = names(facts.gpus) or "this machine, which has no GPU"
     if not facts.gpus and facts.driver.bus_devices:
         on = "this machine, whose GPUs no driver shows"
+    elif not facts.gpus and facts.torch and facts.torch.imported.available:
+        on = "this machine, whose GPUs only torch shows"
     torch, verb = facts.torch, "would fit" if stopped else "fits"
     if torch is not None and is_installed(build, facts):
         own = [
