@@ -95,13 +95,15 @@ def abi_of(torchs: List[Library]) -> Optional[bool]:
 def main() -> Dict[str, Any]:
     with open(sys.argv[1], encoding="utf-8") as file:
         question = json.load(file)
-    folder = Path(question["torch"] or "nowhere") / "lib"
-    torchs = [library for path in sorted(folder.glob("*.so")) if (library := opened(str(path)))]
     distributions, since = [], time.monotonic()
     for item in question["libraries"]:
         in_time = time.monotonic() - since < ENOUGH
         if item["requires"] or (in_time and any(map(names_torch, item["files"]))):
             distributions.append((item, [library for path in item["files"] if (library := opened(path))]))
+    if not distributions:
+        return {}
+    folder = Path(question["torch"] or "nowhere") / "lib"
+    torchs = [library for path in sorted(folder.glob("*.so")) if (library := opened(str(path)))]
     others = [library for _, libraries in distributions for library in libraries]
     known: Dict[str, bool] = {}
 
