@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -11,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from torchmigrate.probe.collect import collect, find_python
-from torchmigrate.probe.facts import Facts, Source, to_json
+from torchmigrate.probe.facts import Facts, Platform, Source, to_json
+from torchmigrate.probe.system import devices, intel, shadowing
 from torchmigrate.probe.verdict import judge
 
 PATIENT = 30
@@ -130,8 +133,6 @@ def test_packages_and_extensions_are_read_from_their_metadata(
     (info / "RECORD").write_text("some_kernels/_C.so,,\n")
     (site / "some_kernels").mkdir()
     fake_library("libcudart.so.12", "int cudaGetDevice(void) { return 0; }")
-    import subprocess
-
     source, runtime = tmp_path / "c.c", tmp_path / "lib" / "libcudart.so.12"
     source.write_text("int cudaGetDevice(void); int f(void) { return cudaGetDevice(); }")
     library = site / "some_kernels" / "_C.so"
@@ -164,6 +165,130 @@ def test_the_architectures_are_read_in_the_library_where_importing_fails(
     assert facts.torch.compiled == ("sm_75", "sm_80", "compute_80")
 
 
+NEW_ERROR = "_ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
+OLD_ERROR = "_ZN3c105ErrorC2ENS_14SourceLocationESs"
+
+
+@pytest.mark.parametrize(
+    ("called", "version", "abi", "missing"),
+    [
+        (NEW_ERROR, "1.2", True, ()),
+        (OLD_ERROR, "1.2+cu12torch2.4cxx11abifalse", False, (OLD_ERROR,)),
+        ("_ZN2at4_ops4goneEv", "1.2+pt211cu130", None, ("_ZN2at4_ops4goneEv",)),
+        ("_ZN2at4_ops5otherEv", "1.2", None, ()),
+    ],
+)
+def test_the_symbols_that_an_extension_calls_are_looked_for_in_torchs_libraries(
+    called: str,
+    version: str,
+    abi: bool | None,
+    missing: tuple[str, ...],
+    environ: dict[str, str],
+    fake_torch: Callable[..., str],
+    tmp_path: Path,
+) -> None:
+    """The extension says nothing of torch in its metadata: it is one by the libraries that it is linked with."""
+    if not shutil.which("gcc"):
+        pytest.skip("no C compiler")
+    python, site = fake_torch("raise ImportError"), tmp_path / "site"
+    libc10 = site / "torch" / "lib" / "libc10.so"
+    libc10.parent.mkdir()
+    # What another library of the same extension defines is there as well.
+    for library, source, options in (
+        (libc10, f'void f(void) __asm__("{NEW_ERROR}"); void f(void) {{}}', ["-Wl,-soname,libc10.so"]),
+        (
+            site / "_C.so",
+            f'void g(void) __asm__("{called}"); void h(void) {{ g(); }}',
+            ["-Wl,--no-as-needed", str(libc10)],
+        ),
+        (site / "_other.so", 'void f(void) __asm__("_ZN2at4_ops5otherEv"); void f(void) {}', []),
+    ):
+        file = tmp_path / f"{library.name}.c"
+        file.write_text(source)
+        subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(library), str(file), *options], check=True)
+    info = site / f"some_kernels-{version}.dist-info"
+    info.mkdir()
+    (info / "RECORD").write_text("_C.so,,\n_other.so,,\nbroken.so,,\n")
+    (site / "broken.so").write_bytes(b"\x7fELF\2\1 libc10.so and no more")
+    facts = collect(python, environ, elsewhere(tmp_path))
+    assert facts.torch is not None
+    assert facts.torch.new_abi is True
+    (extension,) = facts.extensions
+    assert extension.linked
+    assert (extension.new_abi, extension.missing) == (abi, missing)
+    assert extension.torch == {"1.2+cu12torch2.4cxx11abifalse": "2.4", "1.2+pt211cu130": "2.11"}.get(version)
+
+
+def test_what_packages_require_of_torch_and_who_installed_it(
+    environ: dict[str, str], fake_torch: Callable[..., str], tmp_path: Path
+) -> None:
+    python, site = fake_torch("raise ImportError"), tmp_path / "site"
+    metadata = {
+        "xformers-0.0.30": "Requires-Dist: torch (==2.7.0)\nRequires-Dist: numpy\n\nRequires-Dist: torch<1",
+        "someday-1.0": 'Requires-Dist: torch<2; extra == "old"\nRequires-Dist: torch-scatter==2.0',
+        "torch-2.12.1+cu130": "Requires-Dist: nvidia-nccl-cu13==2.29.7; platform_system == 'Linux'\nRequires-Dist: jinja2",
+    }
+    for name, text in metadata.items():
+        (site / f"{name}.dist-info").mkdir()
+        (site / f"{name}.dist-info" / "METADATA").write_text(f"Metadata-Version: 2.1\n{text}\n")
+    (site / "torch-2.12.1+cu130.dist-info" / "INSTALLER").write_text("uv\n")
+    facts = collect(python, environ, elsewhere(tmp_path))
+    assert facts.requires == {"xformers": "torch (==2.7.0)"}
+    assert facts.packages["xformers"] == "0.0.30"
+    assert facts.torch is not None
+    assert facts.torch.installer == "uv"
+    assert facts.torch.requires == ("nvidia-nccl-cu13==2.29.7; platform_system == 'Linux'",)
+
+
+def test_an_environment_of_poetrys(
+    environ: dict[str, str], fake_torch: Callable[..., str], tmp_path: Path
+) -> None:
+    python = fake_torch("raise ImportError")
+    info = tmp_path / "site" / "other-1.0.dist-info"
+    info.mkdir()
+    (info / "INSTALLER").write_text("poetry 1.8.3")
+    assert collect(python, environ, elsewhere(tmp_path)).python.manager == "poetry"
+
+
+# --- the system ----------------------------------------------------------------------------------------------------
+
+
+def test_device_files_and_cards_by_the_systems_own_files(tmp_path: Path) -> None:
+    root, linux = tmp_path / "root", Platform("Linux", "x86_64")
+    for slot, vendor, kind, device in (
+        ("0000:00:02.0", "0x8086", "0x030000", "0xa780"),
+        ("0000:03:00.0", "0x8086", "0x030000", "0xe20b"),
+        ("0000:04:00.0", "0x8086", "0x020000", "0x1533"),
+    ):
+        folder = root / "sys/bus/pci/devices" / slot
+        folder.mkdir(parents=True)
+        for name, text in (("vendor", vendor), ("class", kind), ("device", device)):
+            (folder / name).write_text(f"{text}\n")
+    assert [gpu.name for gpu in intel(root)] == ["Intel GPU (0xe20b)"]
+    assert devices(root, linux, nvidia=True, amd=True) == []
+    (root / "dev/dri").mkdir(parents=True)
+    for name in ("nvidiactl", "dri/renderD128"):
+        (root / "dev" / name).touch()
+    found = [(d.name, d.state) for d in devices(root, linux, nvidia=True, amd=True)]
+    assert found == [("nvidia-uvm", "missing"), ("kfd", "missing")]
+    assert devices(root, Platform("Linux", "x86_64", wsl=True), nvidia=True, amd=False) == []
+
+
+def test_cuda_libraries_on_the_library_path(tmp_path: Path) -> None:
+    for name in (
+        "lib/libcudnn.so.9",
+        "lib/libcudnn_ops.so.9",
+        "lib/libfoo.so.1",
+        "lib/libcuda.so.1",
+        "stubs/libcuda.so",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    path = f"{tmp_path / 'lib'}:{tmp_path / 'stubs'}:{tmp_path / 'none'}:"
+    assert shadowing({"LD_LIBRARY_PATH": path}) == ["libcudnn.so.9", "libcudnn_ops.so.9", "stubs/libcuda.so"]
+    assert shadowing({}) == []
+
+
 # --- interpreters --------------------------------------------------------------------------------------------------
 
 
@@ -184,8 +309,6 @@ def test_an_old_or_new_interpreter_answers(version: str, environ: dict[str, str]
 
 
 def test_python_3_8_without_pip(environ: dict[str, str], tmp_path: Path) -> None:
-    import subprocess
-
     found = [path for path in interpreters() if path.parent.parent.name.startswith("3.8.")]
     if not found:
         pytest.skip("there is no Python 3.8 here")

@@ -113,6 +113,9 @@ def test_a_fleet() -> None:
         (["--facts", "a", "--smoke"], "--smoke runs torch on this machine, which --facts does not look at"),
         (["--facts", "a", "--python", "b"], "--python is for this machine, which --facts does not look at"),
         (["--timeout", "0"], "--timeout"),
+        (["--python", "/nonexistent"], "--python /nonexistent: there is no such program"),
+        (["--python", "no-such-python"], "--python no-such-python: there is no such program"),
+        (["--merge", "nowhere.json"], "nowhere.json: No such file or directory"),
     ],
 )
 def test_wrong_usage_is_said_and_has_status_2(arguments: list[str], message: str, tmp_path: Path) -> None:
@@ -130,6 +133,39 @@ def test_the_target_and_what_to_ignore_come_from_the_configuration(tmp_path: Pat
     assert "torch 2.13 in cu126 fits" in done.stdout
     assert "RT023" not in done.stdout
     assert done.returncode == 0
+
+
+def test_an_environment_without_its_interpreter_is_a_finding_that_names_it(tmp_path: Path) -> None:
+    done = run(VIRTUAL_ENV=str(tmp_path / "gone"))
+    assert done.returncode == 1
+    python = tmp_path / "gone" / "bin" / "python"
+    assert f"RT001 error: the Python interpreter {python} could not be asked: No such file" in done.stdout
+
+
+def test_the_hint_of_a_hanging_import_is_the_same_call(
+    fake_torch: Callable[..., str], environ: dict[str, str]
+) -> None:
+    python = fake_torch("import time; time.sleep(60)")
+    call = ["--python", python, "--target-version", "2.13"]
+    done = run(*call, "--timeout", "0.5", PYTHONPATH=environ["PYTHONPATH"])
+    assert f"  torchmigrate probe {' '.join(call)} --timeout 600\n" in done.stdout
+
+
+def test_equal_gpus_are_one_line() -> None:
+    done = run("--facts", facts("61-sees-seven-of-eight"), "--target-version", "2.11")
+    assert "GPU 0-7: NVIDIA H200 (9.0), 140 GiB\n" in done.stdout
+    assert "torch 2.11 cu130: GPU 0-7 runs it (sm_90), default, evidence: wheel\n" in done.stdout
+    colored = run("--facts", facts("61-sees-seven-of-eight"), "--color", "always", COLUMNS="100").stdout
+    assert "0-7: NVIDIA H200" in colored
+
+
+def test_a_fleet_with_a_file_that_is_none(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text("[" * 100_000)
+    done = run("--merge", str(bad), facts("20-h200"), "--target-version", "2.15")
+    assert done.returncode == 1
+    assert f"RT039 error: {bad}: is nested too deeply" in done.stdout
+    assert "RT033 info: torch 2.15 in cu132 serves all machines" in done.stdout
 
 
 def test_exit_zero() -> None:

@@ -61,6 +61,25 @@ def test_what_does_not_follow_the_format_is_refused_by_name(change: dict[str, An
         jsonschema.validate({**SMALL, **change}, schema())
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"gpus": [{"name": "x", "capability": "gfx942"}]},
+            "facts.gpus[0].capability: expected a number such as 9.0, not 'gfx942'",
+        ),
+        (
+            {"torch": {"version": "2.9", "cuda": "12.8", "compiled": ["sm_90", "ninety"]}},
+            "facts.torch.compiled[1]: expected a name such as sm_90, not 'ninety'",
+        ),
+    ],
+)
+def test_names_that_mean_nothing_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(FactsError) as caught:
+        from_json({**SMALL, **change})
+    assert str(caught.value) == message
+
+
 @pytest.mark.parametrize("data", [None, 3, "facts", []])
 def test_no_object_is_refused(data: object) -> None:
     with pytest.raises(FactsError):

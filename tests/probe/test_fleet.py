@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,11 @@ def test_a_file_holds_one_machine_or_several(tmp_path: Path) -> None:
         ("3", "holds a JSON object"),
         ("{}", "format is None"),
         ("[{}]", "format is None"),
+        ("[" * 100_000, "is nested too deeply"),
+        (
+            '{"format": 1, "platform": ' + '{"a": ' * 5000 + "1" + "}" * 5000 + "}",
+            "is nested too deeply|unknown field",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(text: str, message: str, tmp_path: Path) -> None:
@@ -97,3 +103,38 @@ def test_a_file_that_cannot_be_read_is_named(text: str, message: str, tmp_path: 
     with pytest.raises(FactsError, match=message) as caught:
         fleet.read(file)
     assert str(file) in str(caught.value)
+
+
+def test_one_bad_file_is_one_line_and_the_others_are_judged(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text("{")
+    machines, unread = fleet.read_all([bad, FIXTURES / "20-h200.facts.json", tmp_path / "none.json"])
+    assert [name for name, _ in machines] == ["20-h200"]
+    assert [finding.code for finding in unread] == ["RT039", "RT039"]
+    assert all("\n" not in finding.message for finding in unread)
+    assert f"{bad}: is not JSON" in unread[0].message
+
+
+def test_machines_whose_memory_is_nearly_the_same_make_one_group() -> None:
+    def with_memory(*sizes: int) -> Facts:
+        return replace(H200, gpus=tuple(replace(H200.gpus[0], memory_mib=size) for size in sizes))
+
+    machines = [with_memory(143771), with_memory(143770), with_memory(141312), with_memory(81559)]
+    groups = fleet.group([(str(i), m) for i, m in enumerate(machines)], "2.15")
+    assert [g.machines for g in groups] == [("0", "1", "2"), ("3",)]
+    mixed = fleet.group([("a", with_memory(81559, 81920)), ("b", with_memory(81920, 81559))], "2.15")
+    assert len(mixed) == 1
+
+
+def test_ten_thousand_machines_take_seconds(tmp_path: Path) -> None:
+    """All different, as judging is what takes the time; a limit of 15 s holds for a whole run with its files."""
+    data = json.loads((FIXTURES / "76-extensions-of-other-torches.facts.json").read_text("utf-8"))
+    machines = []
+    for number in range(1000):
+        data["platform"]["glibc"] = f"2.{number}"
+        machines.append((str(number), from_json(data)))
+    begin = time.process_time()
+    groups = fleet.group(machines, "2.15")
+    assert len(groups) == 1000
+    assert fleet.findings(groups)
+    assert time.process_time() - begin < 1.5

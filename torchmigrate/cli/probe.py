@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Iterable
@@ -18,12 +19,13 @@ import click
 
 from torchmigrate.cli import output
 from torchmigrate.cli.options import Failure
-from torchmigrate.console.terminal import wants_color
+from torchmigrate.console.terminal import shown, wants_color
 from torchmigrate.model import versions
 from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.probe import collect, fleet, render
 from torchmigrate.probe import smoke as stages
+from torchmigrate.probe.commands import Asked
 from torchmigrate.probe.facts import Facts, FactsError, to_json
 from torchmigrate.probe.verdict import judge
 from torchmigrate.settings import config
@@ -80,8 +82,16 @@ def result(settings: Settings, named: str | None) -> FileResult:
     python = collect.find_python(named, os.environ, Path.cwd()) if named else collect.on_path(os.environ)
     if python is None:
         raise Failure("no Python interpreter is on PATH to probe; name one with --python PATH")
-    verdict = judge(collect.collect(python, os.environ), _target(settings))
+    asked = Asked(shlex.join(["torchmigrate", "probe", *(["--python", named] if named else [])]), python)
+    verdict = judge(collect.collect(_there(python, named), os.environ), _target(settings), asked)
     return FileResult("", findings=tuple(_kept(verdict.findings, settings)))
+
+
+def _there(python: str, named: str | None) -> str:
+    """The interpreter, if there is one: a wrong ``--python`` is wrong usage, a broken environment is a finding."""
+    if named and not shutil.which(python):
+        raise Failure(f"--python {named}: there is no such program")
+    return python
 
 
 def showing(settings: Settings) -> Settings:
@@ -123,6 +133,7 @@ class Options:
         self._check()
         self.settings = _settings(given["target_version"])
         self.target = _target(self.settings)
+        self.asked = Asked(self._again(given["target_version"]))
 
     def _check(self) -> None:
         sources = [name for name in ("facts", "merge", "ray") if getattr(self, name)]
@@ -139,10 +150,19 @@ class Options:
         if sources and self.python:
             raise click.UsageError(f"--python is for this machine, which --{sources[0]} does not look at")
 
+    def _again(self, target: str | None) -> str:
+        """This call once more, as far as it says what is judged."""
+        words = ["torchmigrate", "probe"]
+        for option, value in (("--python", self.python), ("--target-version", target)):
+            words += [option, value] if value else []
+        return shlex.join(words)
+
     def facts_of_one(self) -> Facts:
         """The facts to judge: the recorded ones, or this machine's."""
         if self.facts is None:
-            return collect.collect(self._interpreter(), os.environ, limit=self.limit)
+            python = self._interpreter()
+            self.asked = dataclasses.replace(self.asked, python=python)
+            return collect.collect(python, os.environ, limit=self.limit)
         machines = self._read(Path(self.facts))
         if len(machines) != 1:
             raise Failure(f"{self.facts}: holds {len(machines)} machines; judge them with --merge")
@@ -150,7 +170,7 @@ class Options:
 
     def one(self, facts: Facts) -> int:
         """Judges one machine."""
-        verdict = judge(facts, self.target)
+        verdict = judge(facts, self.target, self.asked)
         ran = stages.smoke(self._interpreter(), facts, os.environ) if self.smoke else []
         found = [*verdict.findings, *stages.findings(ran, verdict.findings)]
         shown = _kept(found, self.settings)
@@ -175,12 +195,16 @@ class Options:
             if self.as_json:
                 return self.print_facts(nodes)
             machines = [(f"node {i}", from_json(node)) for i, node in enumerate(nodes)]
-        for file in self.files:
-            machines += self._read(file)
+        of_files, unread = fleet.read_all(self.files)
+        machines += of_files
+        if not machines:
+            raise Failure("\n".join(finding.message for finding in unread))
         if self.as_json:
+            for finding in unread:
+                click.echo(f"warning: {shown(finding.message)}", err=True)
             return self.print_facts([to_json(facts) for _, facts in machines])
         groups = fleet.group(machines, self.target)
-        found = _kept(fleet.findings(groups), self.settings)
+        found = _kept([*unread, *fleet.findings(groups)], self.settings)
         if self.style != "text":
             return self._report(found)
         table = fleet.table(groups)
@@ -197,7 +221,7 @@ class Options:
         python = collect.find_python(self.python, os.environ, Path.cwd())
         if python is None:
             raise Failure("no Python interpreter was found; name one with --python PATH")
-        return python
+        return _there(python, self.python)
 
     def _read(self, path: Path) -> list[tuple[str, Facts]]:
         try:

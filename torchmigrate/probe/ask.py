@@ -48,13 +48,18 @@ def snippet(name: str) -> str:
     return (resources.files("torchmigrate.probe") / "snippets" / f"{name}.py").read_text("utf-8")
 
 
-def ask(python: str, name: str, limit: float, environ: Mapping[str, str], *arguments: str) -> Answer:
-    """Runs a snippet in the interpreter ``python``, for at most ``limit`` seconds."""
+def ask(python: str, name: str, limit: float, environ: Mapping[str, str], given: str | None = None) -> Answer:
+    """Runs a snippet in the interpreter ``python``, for at most ``limit`` seconds.
+
+    What is ``given`` lies in the file that the answer then replaces: it may be longer than an argument.
+    """
     with tempfile.TemporaryDirectory(prefix="torchmigrate-", ignore_cleanup_errors=True) as folder:
         result = Path(folder) / "answer.json"
         empty = Path(folder) / "empty"
         empty.mkdir()
-        answer = run([python, "-c", snippet(name), str(result), *arguments], limit, environ, cwd=empty)
+        if given is not None:
+            result.write_text(given, "utf-8")
+        answer = run([python, "-c", snippet(name), str(result)], limit, environ, cwd=empty)
         if answer.outcome != "ok":
             return answer
         try:

@@ -5,6 +5,8 @@ Standard library only: `torchmigrate.probe.ray` ships this module to machines th
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import re
 import shutil
@@ -15,12 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from torchmigrate.probe import ask
-from torchmigrate.probe.facts import Extension, Facts, Import, Python, Torch
+from torchmigrate.probe.facts import ARCHITECTURE, Extension, Facts, Import, Python, Torch
 from torchmigrate.probe.nvidia import nvidia, nvidia_smi
-from torchmigrate.probe.system import amd, apple, first_line, host
+from torchmigrate.probe.system import amd, apple, devices, first_line, host, intel, shadowing
 
-IMPORT_LIMIT = 4.5
-"""Seconds that an import of torch may take; the whole probe stays under five."""
+IMPORT_LIMIT = 60.0
+"""Seconds that an import of torch may take. It takes two on an idle machine, six on a busy one, more from a network."""
+
+READING = 4
+"""What is installed, and the libraries of extensions, are read in this part of that time: they may lie there as well."""
 
 WATCHED = (
     "CUDA_VISIBLE_DEVICES",
@@ -29,8 +34,11 @@ WATCHED = (
     "ROCR_VISIBLE_DEVICES",
     "ZE_AFFINITY_MASK",
     "TORCH_DISTRIBUTED_USE_TORCHCOMMS",
-    "TORCH_DIST_USE_NCCL2",
 )
+
+
+ABOUT_DEVICES = re.compile(r"CUDA|cuDNN|NCCL|GPU|NVML|driver|ROCm|HIP|XPU|MPS|NumPy")
+"""The warnings that are kept: what torch says of the machine, and not of itself."""
 
 
 def find_python(wanted: str | None, environ: Mapping[str, str], folder: Path) -> str | None:
@@ -76,26 +84,48 @@ def collect(
     ``root`` is where ``/sys``, ``/proc`` and ``/etc`` are looked for. Never raises for what it meets: what could not
     be found out is missing from the facts, or is in them as a failure.
     """
-    with ThreadPoolExecutor(max_workers=5) as pool:
-        installed = pool.submit(ask.ask, python, "installed", ask.LIMIT, environ)
+    reading = max(limit / READING, ask.LIMIT)
+    with ThreadPoolExecutor(max_workers=6) as pool:
+        installed = pool.submit(ask.ask, python, "installed", reading, environ)
         imported = pool.submit(ask.ask, python, "imported", limit, environ)
         nvml = pool.submit(ask.ask, sys.executable, "nvml", ask.LIMIT, environ)
         cuda = pool.submit(ask.ask, sys.executable, "cuda", ask.LIMIT, environ)
         smi = pool.submit(nvidia_smi, environ)
-        driver, gpus = nvidia(nvml.result(), cuda.result(), smi.result(), environ, root)
         answer = installed.result()
+        libraries = pool.submit(linked, answer.data, reading, environ)
+        driver, gpus = nvidia(nvml.result(), cuda.result(), smi.result(), environ, root)
         system = host(environ, root)
+        cards = amd(root)
+        read = libraries.result()
         return Facts(
             platform=system,
             python=interpreter(answer),
-            torch=torch_facts(answer, imported.result()),
+            torch=torch_facts(answer, imported.result(), read.data.get("new_abi")),
             packages=_strings(answer.data.get("packages")),
-            extensions=tuple(Extension(**item) for item in answer.data.get("extensions") or []),
-            gpus=(*gpus, *amd(root), *apple(system)),
+            requires=_strings(answer.data.get("requires")),
+            extensions=tuple(
+                Extension(**{**item, "missing": tuple(item["missing"])})
+                for item in read.data.get("extensions") or []
+            ),
+            gpus=(*gpus, *cards, *intel(root), *apple(system)),
             driver=driver,
+            devices=tuple(devices(root, system, bool(driver.version and gpus), bool(cards))),
+            shadowing=tuple(shadowing(environ)),
             rocm=first_line(root / "opt/rocm/.info/version"),
             environment={name: _harmless(environ[name]) for name in WATCHED if name in environ},
         )
+
+
+def linked(installed: Mapping[str, Any], limit: float, environ: Mapping[str, str]) -> ask.Answer:
+    """What the libraries of extensions need, asked of the tool's own interpreter, which has pyelftools."""
+    libraries = installed.get("libraries")
+    if not libraries:
+        return ask.Answer("ok")
+    question = json.dumps({"torch": installed.get("folder"), "libraries": libraries})
+    # On a node of a cluster the tool and what it needs lie in one archive, which a new process has to be told.
+    spec = importlib.util.find_spec("elftools")
+    home = str(Path(spec.origin).parent.parent) if spec and spec.origin else ""
+    return ask.ask(sys.executable, "linked", limit, {**environ, "PYTHONPATH": home}, given=question)
 
 
 def interpreter(answer: ask.Answer) -> Python:
@@ -106,7 +136,7 @@ def interpreter(answer: ask.Answer) -> Python:
     return Python(**about)
 
 
-def torch_facts(installed: ask.Answer, imported: ask.Answer) -> Torch | None:
+def torch_facts(installed: ask.Answer, imported: ask.Answer, new_abi: bool | None = None) -> Torch | None:
     """The installed torch by its files, and by what it says once imported; None where there is none."""
     files, said = installed.data.get("torch"), imported.data
     if not isinstance(files, dict):
@@ -127,17 +157,23 @@ def torch_facts(installed: ask.Answer, imported: ask.Answer) -> Torch | None:
         cuda=build["cuda"],
         hip=build["hip"],
         xpu=build["xpu"],
-        compiled=tuple(compiled),
+        compiled=tuple(name for name in compiled if not build["cuda"] or ARCHITECTURE.fullmatch(name)),
+        requires=tuple(map(str, files.get("requires") or [])),
+        installer=_text(files.get("installer")),
+        new_abi=new_abi,
         imported=Import(
             outcome=outcome,
             detail=ask.without_paths(detail) if detail and outcome != "ok" else None,
-            available=said["available"] if isinstance(said.get("available"), bool) else None,
+            available=_bool(said.get("available")),
             device_count=said["device_count"] if isinstance(said.get("device_count"), int) else None,
             nccl=_text(said.get("nccl")),
             cudnn=_text(said.get("cudnn")),
-            metal=said["metal"] if isinstance(said.get("metal"), bool) else None,
-            torchcomms_on=said["torchcomms_on"] if isinstance(said.get("torchcomms_on"), bool) else None,
-            warnings=tuple(ask.without_paths(str(w)) for w in warnings or []),
+            mps=_bool(said.get("mps")),
+            metal=_bool(said.get("metal")),
+            torchcomms_on=_bool(said.get("torchcomms_on")),
+            warnings=tuple(
+                ask.without_paths(str(w))[:500] for w in warnings or [] if ABOUT_DEVICES.search(str(w))
+            ),
         ),
     )
 
@@ -145,6 +181,10 @@ def torch_facts(installed: ask.Answer, imported: ask.Answer) -> Torch | None:
 def _harmless(value: str) -> str:
     """A variable's value, unless it names single GPUs by their serial identifiers."""
     return value if re.fullmatch(r"[\d,.-]*|[a-z]+", value) else "identifiers"
+
+
+def _bool(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
 
 
 def _text(value: Any) -> str | None:

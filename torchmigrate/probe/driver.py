@@ -7,37 +7,61 @@ from collections.abc import Iterator
 from torchmigrate.model.findings import Finding
 from torchmigrate.probe import commands
 from torchmigrate.probe.facts import Facts
+from torchmigrate.probe.libraries import STUB
 from torchmigrate.probe.saying import driver_text, error, info, names, warning
+from torchmigrate.probe.sight import hiding
 from torchmigrate.tables import matrix
 
-NO_DEVICE, NOT_READY, DRIVER_MISMATCH, COMPAT_UNSUPPORTED = 100, 802, 803, 804
+STUB_LIBRARY, NO_DEVICE, NOT_READY, DRIVER_MISMATCH, COMPAT_UNSUPPORTED = 34, 100, 802, 803, 804
 """Results of ``cuInit``: <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html>."""
 
 
 def findings(facts: Facts) -> Iterator[Finding]:
     """What is wrong with the driver, the one cause before what follows from it."""
     yield from hidden(facts)
+    files = list(device_files(facts))
     mismatch = list(versions(facts))
+    yield from files
     yield from mismatch
-    if not any(finding.code == "RT013" for finding in mismatch):
-        yield from start(facts)
+    if any(finding.code == "RT013" for finding in mismatch):
+        return
+    explained = bool(files) or (facts.driver.init == STUB_LIBRARY and STUB in facts.shadowing)
+    yield from (finding for finding in start(facts) if finding.code != "RT018" or not explained)
 
 
 def hidden(facts: Facts) -> Iterator[Finding]:
     """The environment hides every GPU from programs; ``nvidia-smi`` shows them all the same."""
     if not (facts.gpus or facts.driver.bus_devices):
         return
-    cuda = facts.environment.get("CUDA_VISIBLE_DEVICES")
-    if cuda is not None and cuda.split(",")[0].strip() in ("", "-1"):
-        yield warning(
-            "RT020",
-            f"CUDA_VISIBLE_DEVICES={cuda} hides every GPU from programs",
-            "unset CUDA_VISIBLE_DEVICES",
-        )
+    for vendor in dict.fromkeys(gpu.vendor for gpu in facts.gpus) or ["nvidia"]:
+        if variable := hiding(facts, vendor):
+            value = facts.environment[variable]
+            yield warning("RT020", f"{variable}={value} hides every GPU from programs", f"unset {variable}")
     container = facts.environment.get("NVIDIA_VISIBLE_DEVICES")
     if facts.platform.container and container in ("void", "none"):
         message = f"NVIDIA_VISIBLE_DEVICES={container} keeps the GPUs out of this container"
         yield warning("RT020", message, "start the container with NVIDIA_VISIBLE_DEVICES=all")
+
+
+def device_files(facts: Facts) -> Iterator[Finding]:
+    """Files in ``/dev`` that are missing, or that this user may not open: programs see no GPU without them."""
+    for state, verb in (("missing", "missing"), ("denied", "not to be opened by this user")):
+        found = [device.name for device in facts.devices if device.state == state]
+        if not found:
+            continue
+        message = (
+            f"{' and '.join(f'/dev/{name}' for name in found)} {'is' if len(found) == 1 else 'are'} {verb}"
+        )
+        nvidia = any(name.startswith("nvidia") for name in found)
+        if state == "denied":
+            hint = None if nvidia else "sudo usermod -a -G render,video $USER"
+        elif facts.platform.container:
+            hint = "start the container with --gpus all"
+            hint = hint if nvidia else "start the container with --device /dev/kfd --device /dev/dri"
+        else:
+            hint = "sudo nvidia-modprobe -u -c=0" if nvidia else "sudo modprobe amdgpu"
+        them = "it" if len(found) == 1 else "them"
+        yield error("RT038", f"{message}: programs see no GPU without {them}", hint)
 
 
 def versions(facts: Facts) -> Iterator[Finding]:
@@ -52,6 +76,10 @@ def versions(facts: Facts) -> Iterator[Finding]:
         )
         if kernel:
             message += f" (the module is {kernel})"
+        if driver.compat:
+            message += ": cuda-compat's library is on the library path, in the place of the driver's"
+            yield error("RT013", message, "take cuda-compat off the library path")
+            return
         restart = "restart the container" if facts.platform.container else "sudo reboot"
         yield error("RT013", f"{message}: the driver was upgraded under a running system", restart)
     elif len(set(said.values())) > 1:

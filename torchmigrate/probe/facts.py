@@ -8,6 +8,8 @@ around. Standard library only: `torchmigrate.probe.ray` ships this module to mac
 from __future__ import annotations
 
 import dataclasses
+import functools
+import re
 import types
 import typing
 from dataclasses import dataclass, field
@@ -44,6 +46,10 @@ class Python:
     version: str | None
     bits: int = 64
     pip: bool = True
+    manager: Literal["conda", "uv", "poetry"] | None = None
+    """What installs into this environment; None for pip, and where nothing tells."""
+    managed: bool = False
+    """Whether the system's package manager alone may install here: ``EXTERNALLY-MANAGED``, PEP 668."""
     free_threaded: bool = False
     failure: str | None = None
 
@@ -60,6 +66,8 @@ class Import:
     device_count: int | None = None
     nccl: str | None = None
     cudnn: str | None = None
+    mps: bool | None = None
+    """`torch.backends.mps.is_available`, on macOS."""
     metal: bool | None = None
     """Whether the build has `torch._C._mps_loadMetalllib`."""
     torchcomms_on: bool | None = None
@@ -77,17 +85,34 @@ class Torch:
     xpu: str | None = None
     compiled: tuple[str, ...] = ()
     """The architectures it holds code for: ``sm_90`` is machine code, ``compute_90`` is PTX."""
+    requires: tuple[str, ...] = ()
+    """The requirements in its metadata on NVIDIA's libraries and on triton, as they are written there."""
+    installer: str | None = None
+    """What installed it, by its ``INSTALLER`` file: ``pip``, ``uv``, ``conda``, ``poetry``."""
+    new_abi: bool | None = None
+    """Whether its libraries take strings of libstdc++'s new ABI (``_GLIBCXX_USE_CXX11_ABI=1``); None: not read."""
     imported: Import = field(default_factory=lambda: Import("skipped"))
 
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """An installed distribution with compiled code that needs one major version of the CUDA runtime."""
+    """An installed distribution with compiled code that needs torch's libraries, or a CUDA runtime.
+
+    One that has libraries for several major versions of CUDA is there once for each.
+    """
 
     distribution: str
     version: str
-    cuda: str
-    """The major version in ``libcudart.so.N``."""
+    cuda: str | None = None
+    """The major version in ``libcudart.so.N``; None where it needs none, or brings its own."""
+    torch: str | None = None
+    """The torch minor version that its version says it was built for: ``2.6.3+cu12torch2.4`` says 2.4."""
+    new_abi: bool | None = None
+    """Whether it passes strings of libstdc++'s new ABI to torch; None where it passes none, or was not read."""
+    linked: bool = False
+    """Whether its libraries were read and use C++ symbols of torch's."""
+    missing: tuple[str, ...] = ()
+    """Such symbols that the installed torch does not have; the first few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +158,15 @@ class Driver:
 
 
 @dataclass(frozen=True, slots=True)
+class Device:
+    """A file in ``/dev`` that programs need for a GPU and cannot use."""
+
+    name: str
+    """``nvidia-uvm``, ``kfd``, ``dri/renderD128``."""
+    state: Literal["missing", "denied"]
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Everything the verdict needs, and nothing else."""
 
@@ -141,9 +175,14 @@ class Facts:
     torch: Torch | None = None
     packages: dict[str, str] = field(default_factory=dict)
     """Normalized name → version, for the distributions that concern torch (nvidia-*, triton, companions …)."""
+    requires: dict[str, str] = field(default_factory=dict)
+    """Normalized name → what an installed distribution requires of torch, as its metadata has it: ``torch==2.12.1``."""
     extensions: tuple[Extension, ...] = ()
     gpus: tuple[Gpu, ...] = ()
     driver: Driver = field(default_factory=Driver)
+    devices: tuple[Device, ...] = ()
+    shadowing: tuple[str, ...] = ()
+    """CUDA libraries in the folders of ``LD_LIBRARY_PATH``, which a loader may take in the place of torch's."""
     rocm: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
     """The variables that decide which GPUs and backends programs see, with identifiers of single GPUs left out."""
@@ -176,7 +215,25 @@ def from_json(data: Any) -> Facts:
         raise FactsError(f"format is {data.get('format')!r}; this version reads format {FORMAT}")
     facts = _read(Facts, data, "facts")
     assert isinstance(facts, Facts)
+    for i, gpu in enumerate(facts.gpus):
+        if gpu.vendor == "nvidia" and gpu.capability and not CAPABILITY.fullmatch(gpu.capability):
+            raise FactsError(
+                f"facts.gpus[{i}].capability: expected a number such as 9.0, not {gpu.capability!r}"
+            )
+    for i, name in enumerate(facts.torch.compiled if facts.torch and facts.torch.cuda else ()):
+        if not ARCHITECTURE.fullmatch(name):
+            raise FactsError(f"facts.torch.compiled[{i}]: expected a name such as sm_90, not {name!r}")
     return facts
+
+
+CAPABILITY = re.compile(r"\d{1,3}\.\d")
+ARCHITECTURE = re.compile(r"(?:sm|compute)_\d{2,4}[af]?")
+"""How NVIDIA writes what a GPU is, and what code is compiled for."""
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
 
 
 def _read(kind: Any, data: Any, where: str) -> Any:
@@ -185,7 +242,7 @@ def _read(kind: Any, data: Any, where: str) -> Any:
     if dataclasses.is_dataclass(kind):
         if not isinstance(data, dict):
             raise FactsError(f"{where}: expected an object")
-        hints = typing.get_type_hints(kind)
+        hints = _hints(typing.cast(type, kind))
         if unknown := data.keys() - hints.keys():
             raise FactsError(f"{where}.{min(unknown)}: unknown field")
         build: Any = kind
@@ -205,7 +262,7 @@ def _read(kind: Any, data: Any, where: str) -> Any:
         if data not in arguments:
             raise FactsError(f"{where}: expected one of {', '.join(arguments)}")
         return data
-    if origin is types.UnionType:
+    if origin in (types.UnionType, typing.Union):
         return None if data is None else _read(arguments[0], data, where)
     if type(data) is not kind:
         raise FactsError(f"{where}: expected {_JSON_TYPES[kind]}, not {data!r}")
@@ -248,6 +305,6 @@ def _schema(kind: Any) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": _schema(arguments[1])}
     if origin is Literal:
         return {"enum": list(arguments)}
-    if origin is types.UnionType:
+    if origin in (types.UnionType, typing.Union):
         return {"anyOf": [_schema(arguments[0]), {"type": "null"}]}
     return {"type": _JSON_TYPES[kind]}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchmigrate.probe.facts import Facts, Gpu
-from torchmigrate.tables import matrix
+from torchmigrate.tables import matrix, wheels
 from torchmigrate.tables.matrix import Build, rank
 
 PLATFORMS = {
@@ -83,6 +84,22 @@ def fit_code(gpu: Gpu, compiled: tuple[str, ...], cuda: str, facts: Facts) -> Fi
     return Fit(True, code.architecture, code=code)
 
 
+DATA_CENTRE = re.compile(
+    r"\bTesla\b|\b(?:[APV]100|[AH]800|H[12]00|H20|B[123]00|G[BH][23]00|T4|A2|A10G?|A16|A30|A40|L4|L20|L40S?)\b"
+)
+"""The names of NVIDIA's data-centre GPUs. A Quadro RTX or a GeForce has none of these words."""
+
+
+def compat(cuda: str, facts: Facts) -> str:
+    """That cuda-compat makes the driver run a newer CUDA, where NVIDIA supports it; empty elsewhere."""
+    nvidia = [gpu for gpu in facts.gpus if gpu.vendor == "nvidia"]
+    supported = facts.platform.system == "Linux" and not facts.platform.wsl and not facts.driver.compat
+    if not nvidia or not supported or not all(DATA_CENTRE.search(gpu.name) for gpu in nvidia):
+        return ""
+    package = f"cuda-compat-{'-'.join(cuda.split('.')[:2])}"
+    return f"; {package} does without the upgrade on these GPUs, for the driver branches that NVIDIA lists"
+
+
 def candidates(torch: str, facts: Facts) -> list[Build]:
     """The builds of a minor version that this platform and this Python can install."""
     platform = platform_of(facts)
@@ -94,7 +111,13 @@ def python_fits(build: Build, facts: Facts) -> bool:
     """Whether there is a wheel for this Python; true where its version is not known."""
     if facts.python.version is None:
         return True
-    low, high = (matrix.number(version) for version in build.python)
+    span = build.python
+    if facts.python.free_threaded:
+        rows = {row["torch"]: row["python"] for row in wheels.table("free_threaded")}
+        if build.torch not in rows:
+            return False
+        span = rows[build.torch]
+    low, high = (matrix.number(version) for version in span)
     return low <= matrix.number(facts.python.version)[:2] <= high
 
 
@@ -134,9 +157,11 @@ def next_torch(facts: Facts, gpus: Sequence[Gpu], above: str) -> Build | None:
     return None
 
 
-def newest_torch(facts: Facts, gpus: Sequence[Gpu], below: str) -> Build | None:
-    """The best build of the newest release before ``below`` that every GPU in ``gpus`` runs."""
+def newest_torch(facts: Facts, gpus: Sequence[Gpu], below: str | None = None) -> Build | None:
+    """The best build of the newest release (before ``below``) that every GPU in ``gpus`` runs with this driver."""
     for torch in reversed(matrix.versions()):
-        if matrix.number(torch) < matrix.number(below) and (build := best(torch, facts, gpus)):
+        if (below is None or matrix.number(torch) < matrix.number(below)) and (
+            build := best(torch, facts, gpus)
+        ):
             return build
     return None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from torchmigrate.console.terminal import escape
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.probe import saying
-from torchmigrate.probe.facts import Facts, FactsError, from_json
+from torchmigrate.probe.facts import Facts, FactsError, Gpu, from_json
 from torchmigrate.probe.fit import candidates, fit
 from torchmigrate.probe.verdict import Verdict, judge
 from torchmigrate.tables import matrix
@@ -33,11 +33,13 @@ class Group:
 
 
 def read(path: Path) -> list[tuple[str, Facts]]:
-    """The machines in one facts file. Raises `FactsError` with the file's name."""
+    """The machines in one facts file. Raises `FactsError` with the file's name and all that is wrong in it."""
     try:
         data = json.loads(path.read_text("utf-8"))
     except OSError as error:
         raise FactsError(f"{path}: {error.strerror}") from None
+    except RecursionError:
+        raise FactsError(f"{path}: is nested too deeply") from None
     except ValueError as error:
         raise FactsError(f"{path}: is not JSON: {error}") from None
     several = isinstance(data, list)
@@ -52,10 +54,46 @@ def read(path: Path) -> list[tuple[str, Facts]]:
     return machines
 
 
+def read_all(paths: Iterable[Path]) -> tuple[list[tuple[str, Facts]], list[Finding]]:
+    """The machines in all facts files that can be read, and a finding for each that cannot."""
+    machines, unread = [], []
+    for path in paths:
+        try:
+            machines += read(path)
+        except FactsError as failure:  # noqa: PERF203 (one file must not end the others)
+            unread.append(saying.error("RT039", f"{failure}; the machines in this file were not judged"))
+    return machines, unread
+
+
+NEAR = 1.02
+"""Two sizes of memory are told apart where one is larger by this factor: drivers keep more or less to themselves."""
+
+
+def alike(machines: Sequence[tuple[str, Facts]]) -> list[tuple[str, Facts]]:
+    """The machines with one size of memory for GPUs of one name that have nearly the same."""
+    sizes: dict[str, set[int]] = {}
+    for _, facts in machines:
+        for gpu in facts.gpus:
+            if gpu.memory_mib:
+                sizes.setdefault(gpu.name, set()).add(gpu.memory_mib)
+    shown: dict[tuple[str, int | None], int] = {}
+    for name, found in sizes.items():
+        smallest = 0
+        for size in sorted(found):
+            smallest = smallest if smallest and size <= smallest * NEAR else size
+            shown[name, size] = smallest
+
+    def folded(gpu: Gpu) -> Gpu:
+        size = shown.get((gpu.name, gpu.memory_mib))
+        return gpu if size == gpu.memory_mib else replace(gpu, memory_mib=size)
+
+    return [(name, replace(facts, gpus=tuple(map(folded, facts.gpus)))) for name, facts in machines]
+
+
 def group(machines: Sequence[tuple[str, Facts]], target: str | None) -> list[Group]:
-    """The machines by identical facts, the largest group first."""
+    """The machines by identical facts, but for a little memory, the largest group first."""
     by_facts: dict[str, list[tuple[str, Facts]]] = {}
-    for name, facts in machines:
+    for name, facts in alike(machines):
         by_facts.setdefault(repr(facts), []).append((name, facts))
     groups = [Group(g[0][1], tuple(name for name, _ in g), judge(g[0][1], target)) for g in by_facts.values()]
     return sorted(groups, key=lambda g: -len(g.machines))
@@ -77,13 +115,15 @@ def serves(build: Build, facts: Facts) -> bool:
 
 
 def findings(groups: Sequence[Group]) -> list[Finding]:
-    """The findings of all machines, each named with the machines that it is about, and what serves them all."""
-    found = []
+    """The findings of all machines, each once, with the machines that it is about, and what serves them all."""
+    machines: dict[Finding, list[str]] = {}
     for one in groups:
-        where = f"{len(one.machines)} machine{'s' if len(one.machines) > 1 else ''} ({_listed(one.machines)})"
         for finding in one.verdict.findings:
-            message = f"{where}: {finding.message}"
-            found.append(Finding(finding.code, message, finding.severity, path="", hint=finding.hint))
+            machines.setdefault(finding, []).extend(one.machines)
+    found = []
+    for finding, names in machines.items():
+        where = f"{len(names)} machine{'s' if len(names) > 1 else ''} ({_listed(names)})"
+        found.append(replace(finding, message=f"{where}: {finding.message}"))
     found.append(serves_all(groups))
     return found
 
@@ -100,22 +140,21 @@ def serves_all(groups: Sequence[Group]) -> Finding:
 
 
 def rows(groups: Sequence[Group]) -> list[tuple[str, str, str, str, str, str]]:
-    """The table: machines, GPUs, driver, installed torch, what breaks, and the build to install."""
-    table = []
+    """The table: machines, GPUs, driver, installed torch, what breaks, and the build to install; no two rows alike."""
+    machines: dict[tuple[str, str, str, str, str], list[str]] = {}
     for one in groups:
         facts, verdict = one.facts, one.verdict
         breaks = sorted({f.code for f in verdict.findings if f.severity is not Severity.INFO})
-        table.append(
-            (
-                f"{len(one.machines)}: {_listed(one.machines)}",
-                saying.names(facts.gpus) or "no GPU",
-                facts.driver.version or "-",
-                facts.torch.version if facts.torch else "-",
-                " ".join(breaks) or "-",
-                verdict.best.variant if verdict.best else "none",
-            )
+        cells = (
+            saying.names(facts.gpus) or "no GPU",
+            facts.driver.version or "-",
+            facts.torch.version if facts.torch else "-",
+            " ".join(breaks) or "-",
+            verdict.best.variant if verdict.best else "none",
         )
-    return table
+        machines.setdefault(cells, []).extend(one.machines)
+    rows = sorted(machines.items(), key=lambda row: -len(row[1]))
+    return [(f"{len(names)}: {_listed(names)}", *cells) for cells, names in rows]
 
 
 HEADERS = ("machines", "GPUs", "driver", "torch", "breaks")

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from torchmigrate.model.findings import Finding
-from torchmigrate.probe import commands
-from torchmigrate.probe.facts import Extension, Facts, Torch
-from torchmigrate.probe.fit import best, platform_of
+from torchmigrate.probe import commands, extensions, libraries
+from torchmigrate.probe.commands import Asked
+from torchmigrate.probe.facts import Facts, Torch
+from torchmigrate.probe.fit import platform_of
 from torchmigrate.probe.saying import error, info, warning
 from torchmigrate.tables import matrix
 
@@ -20,21 +21,22 @@ ENDED = {
 }
 
 
-def findings(facts: Facts) -> Iterator[Finding]:
+def findings(facts: Facts, asked: Asked) -> Iterator[Finding]:
     """What is wrong before any GPU is looked at."""
     if facts.python.failure is not None:
+        named = f" {asked.python}" if asked.python else ""
         yield error(
             "RT001",
-            f"the Python interpreter could not be asked: {facts.python.failure}",
+            f"the Python interpreter{named} could not be asked: {facts.python.failure}",
             "name another with --python PATH",
         )
         return
     if facts.torch is None:
         yield warning("RT002", f"torch is not installed in this Python {facts.python.version}")
     else:
-        yield from imported(facts, facts.torch)
+        yield from imported(facts, facts.torch, asked)
         yield from two_majors(facts, facts.torch)
-        yield from extensions(facts, facts.torch)
+        yield from extensions.findings(facts, facts.torch)
         yield from companions(facts, facts.torch)
     yield from torchcomms(facts)
     for project, why in ENDED.items():
@@ -46,14 +48,14 @@ def findings(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def imported(facts: Facts, torch: Torch) -> Iterator[Finding]:
+def imported(facts: Facts, torch: Torch, asked: Asked) -> Iterator[Finding]:
     """Importing torch raised, hung or killed the interpreter."""
     said = torch.imported
     if said.outcome == "hung":
         yield warning(
             "RT004",
             f"importing torch {torch.version} did not end ({said.detail}); what follows is judged by its files",
-            "torchmigrate probe --timeout 60",
+            f"{asked.command} --timeout 600",
         )
     elif said.outcome == "killed":
         yield error(
@@ -65,15 +67,30 @@ def imported(facts: Facts, torch: Torch) -> Iterator[Finding]:
         yield error(
             "RT003",
             f"importing torch {torch.version} fails: {said.detail}",
-            commands.reinstall(facts).best(facts),
+            broken_dependency(facts, torch) or commands.reinstall(facts).best(facts),
         )
+
+
+def broken_dependency(facts: Facts, torch: Torch) -> str | None:
+    """The command for a package that torch imports and that is itself missing or broken."""
+    detail = torch.imported.detail or ""
+    if missing := re.search(r"No module named '([\w-]+)", detail):
+        if missing[1] in ("torch", "functorch"):
+            return None
+        return commands.pip(f"install {missing[1].replace('_', '-')}", facts)
+    if re.search(r"\bnumpy\b|_ARRAY_API|multiarray", detail, re.I):
+        again = "--reinstall" if commands.pip("", facts).startswith("uv") else "--force-reinstall"
+        return commands.pip(f"install {again} numpy", facts)
+    return None
 
 
 def explained(facts: Facts, torch: Torch) -> bool:
     """Whether another finding says why the import fails."""
     detail = torch.imported.detail or ""
     return bool(
-        ("undefined symbol: nccl" in detail and clashing(facts, torch)) or list(runtime_missing(facts, torch))
+        ("undefined symbol: nccl" in detail and clashing(facts, torch))
+        or extensions.runtime_missing(torch)
+        or libraries.breaks_import(facts, torch)
     )
 
 
@@ -114,46 +131,6 @@ def two_majors(facts: Facts, torch: Torch) -> Iterator[Finding]:
         yield warning("RT006", message, hint)
 
 
-def runtime_missing(facts: Facts, torch: Torch) -> Iterator[str]:
-    """The CUDA major of the runtime library that an import could not find."""
-    if match := re.search(r"libcudart\.so\.(\d+)", torch.imported.detail or ""):
-        yield match[1]
-
-
-def extensions(facts: Facts, torch: Torch) -> Iterator[Finding]:
-    """Compiled extensions for another CUDA major than torch's."""
-    major = torch.cuda.split(".")[0] if torch.cuda else None
-    wrong = [e for e in facts.extensions if e.cuda != major]
-    for missing in runtime_missing(facts, torch):
-        if missing == major or not any(e.cuda == missing for e in wrong):
-            yield error(
-                "RT007",
-                f"importing torch {torch.version} fails: libcudart.so.{missing} is missing",
-                commands.reinstall(facts).best(facts),
-            )
-    for extension in wrong:
-        if extension.distribution in commands.COMPANIONS:
-            yield companion_mismatch(
-                facts, torch, extension.distribution, f"was built for CUDA {extension.cuda}"
-            )
-            continue
-        brings = f"brings CUDA {major}" if major else "is a CPU build"
-        yield error(
-            "RT007",
-            f"{extension.distribution} {extension.version} was built for CUDA {extension.cuda} and needs "
-            f"libcudart.so.{extension.cuda}; torch {torch.version} {brings}",
-            other_major(facts, torch, extension),
-        )
-
-
-def other_major(facts: Facts, torch: Torch, extension: Extension) -> str:
-    """The command that brings torch and an extension to one CUDA major: torch moves if it can, else the extension."""
-    minor = matrix.minor(torch.version)
-    if build := best(minor, facts, facts.gpus, cuda_major=extension.cuda):
-        return commands.install(build, facts).best(facts)
-    return f"reinstall {extension.distribution}, built for torch {minor} and its CUDA"
-
-
 def companion_mismatch(facts: Facts, torch: Torch, project: str, why: str) -> Finding:
     """A companion that was made for another torch; mended by the release that goes with the installed torch."""
     minor, local = matrix.minor(torch.version), torch.version.partition("+")[2]
@@ -164,7 +141,7 @@ def companion_mismatch(facts: Facts, torch: Torch, project: str, why: str) -> Fi
         published = {b.variant for b in matrix.builds_of(minor, platform or "") if not b.default}
         index = local if local in published else None
         pin = f"{project}=={version}" + (f"+{index} --index-url {matrix.INDEX}/{index}" if index else "")
-        reinstall = "--force-reinstall --no-deps " if "CUDA" in why else ""
+        reinstall = "--force-reinstall --no-deps " if "CUDA" in why or "not there" in why else ""
         hint = commands.pip(f"install {reinstall}{pin}", facts)
     return error(
         "RT008", f"{project} {facts.packages.get(project)} {why}; installed is torch {torch.version}", hint
@@ -177,12 +154,18 @@ def companions(facts: Facts, torch: Torch) -> Iterator[Finding]:
     for project in commands.COMPANIONS:
         version = facts.packages.get(project)
         made_for = matrix.companion_torch(project, version) if version else None
-        said = any(
-            e.distribution == project and torch.cuda and e.cuda != torch.cuda.split(".")[0]
-            for e in facts.extensions
-        )
-        if made_for and made_for != minor and not said:
+        other = [e for e in extensions.for_other_cuda(facts, torch) if e.distribution == project]
+        lacking = [e for e in facts.extensions if e.distribution == project and e.missing]
+        line = facts.requires.get(project)
+        if other:
+            yield companion_mismatch(facts, torch, project, f"was built for CUDA {other[0].cuda}")
+        elif made_for and made_for != minor:
             yield companion_mismatch(facts, torch, project, f"was made for torch {made_for}")
+        elif line and not extensions.accepts(line, torch, facts):
+            yield companion_mismatch(facts, torch, project, f"requires {line}")
+        elif lacking:
+            why = f"calls what is not there ({lacking[0].missing[0]})"
+            yield companion_mismatch(facts, torch, project, why)
     platform, triton = platform_of(facts), facts.packages.get("triton")
     if triton is None or platform is None or torch.cuda is None:
         return

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from torchmigrate.probe import ask
 from torchmigrate.probe.facts import Driver, Gpu, Source
-from torchmigrate.probe.system import first_line, match, read
+from torchmigrate.probe.system import first_line, match, on_bus, read
 
 
 def nvidia_smi(environ: Mapping[str, str]) -> ask.Answer | None:
@@ -91,7 +91,7 @@ def nvidia(
         init_failure=None if cuda_ok else cuda.detail,
         compat=_compat(environ, root),
         mismatch=bool(nvml.data.get("mismatch") or (smi is not None and smi.data.get("mismatch"))),
-        bus_devices=_on_bus(root, "0x10de"),
+        bus_devices=len(on_bus(root, "0x10de")),
         sources=tuple(sources),
     )
     smi_gpus = smi.data.get("gpus") if smi is not None else None
@@ -113,17 +113,6 @@ def _compat(environ: Mapping[str, str], root: Path) -> bool:
             return True
     listed = list((root / "etc/ld.so.conf.d").glob("*compat*.conf"))
     return bool(listed and list((root / "usr/local").glob("cuda*/compat/libcuda.so*")))
-
-
-def _on_bus(root: Path, vendor: str) -> int:
-    """GPUs of a vendor on the PCI bus: display controllers, class 0x03."""
-    count = 0
-    for device in (root / "sys/bus/pci/devices").glob("*"):
-        if first_line(device / "vendor") == vendor and (first_line(device / "class") or "").startswith(
-            "0x03"
-        ):
-            count += 1
-    return count
 
 
 def _on_path(name: str, environ: Mapping[str, str]) -> str | None:

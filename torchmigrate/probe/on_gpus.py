@@ -8,8 +8,9 @@ from torchmigrate.model.findings import Finding
 from torchmigrate.probe import commands
 from torchmigrate.probe.driver import COMPAT_UNSUPPORTED
 from torchmigrate.probe.facts import Facts, Gpu, Torch
-from torchmigrate.probe.fit import best, driver_runs, fit_code, newest_torch, next_torch
-from torchmigrate.probe.saying import driver_text, error, info, names, warning
+from torchmigrate.probe.fit import best, compat, driver_runs, fit_code, newest_torch, next_torch
+from torchmigrate.probe.saying import driver_text, error, info, names, unread, warning
+from torchmigrate.probe.sight import own_gpus, vendor_of
 from torchmigrate.tables import matrix
 
 ADVICE = {"2.11": ("12.8", "7.0"), "2.15": ("12.6", "7.2")}
@@ -23,14 +24,16 @@ def findings(facts: Facts) -> Iterator[Finding]:
     if torch is None:
         return
     minor = matrix.minor(torch.version)
-    gpus = [gpu for gpu in facts.gpus if gpu.vendor in ("nvidia", "amd")]
+    gpus = [gpu for gpu in facts.gpus if gpu.vendor != "apple"]
     if gpus and not (torch.cuda or torch.hip or torch.xpu):
-        build = best(minor, facts, gpus)
+        build = best(minor, facts, gpus) or newest_torch(facts, gpus)
         yield warning(
             "RT027",
             f"torch {torch.version} is a CPU build, and this machine has {names(gpus)}",
             commands.install(build, facts).best(facts) if build else None,
         )
+    elif gpus and (other := for_others(facts, torch)):
+        yield other
     if torch.cuda is None:
         return
     nvidia = [gpu for gpu in gpus if gpu.vendor == "nvidia"]
@@ -54,6 +57,20 @@ def findings(facts: Facts) -> Iterator[Finding]:
             yield info("RT025", message)
 
 
+def for_others(facts: Facts, torch: Torch) -> Finding | None:
+    """A build for one vendor's GPUs, on a machine that has only another's."""
+    vendor = vendor_of(torch)
+    if own_gpus(facts) or (vendor == "nvidia" and facts.driver.bus_devices):
+        return None
+    toolkit = {"nvidia": f"CUDA {torch.cuda}", "amd": "ROCm", "intel": "XPU"}[vendor or "nvidia"]
+    message = f"torch {torch.version} is built for {toolkit}, and this machine has {names(facts.gpus)}"
+    build = best(matrix.minor(torch.version), facts, facts.gpus) or newest_torch(facts, facts.gpus)
+    if build is None:
+        return warning("RT035", f"{message}; no build for it is known")
+    message += f"; torch {build.torch} in {build.variant} is for it{unread(build)}"
+    return warning("RT035", message, commands.install(build, facts).best(facts))
+
+
 def driver_too_old(facts: Facts, torch: Torch, gpus: list[Gpu]) -> Finding:
     """The installed build needs a newer driver; mended by a build for the driver that is there, if one was published."""
     cuda = torch.cuda or ""
@@ -69,9 +86,15 @@ def driver_too_old(facts: Facts, torch: Torch, gpus: list[Gpu]) -> Finding:
     build = best(matrix.minor(torch.version), facts, gpus)
     upgrade = commands.upgrade_driver(cuda, facts)
     message = f"torch {torch.version} is built for CUDA {cuda} and needs driver {needed} or newer; this is {driver_text(facts)}"
-    if build is None:
+    other = build or newest_torch(facts, facts.gpus, below=matrix.minor(torch.version))
+    message += compat(cuda, facts)
+    if other is None:
         return error("RT012", message, upgrade)
-    return error("RT012", f"{message}. Or {upgrade}", commands.install(build, facts).best(facts))
+    if build is None:
+        message += (
+            f"; the newest older release that runs with it is {other.torch} in {other.variant}{unread(other)}"
+        )
+    return error("RT012", f"{message}. Or {upgrade}", commands.install(other, facts).best(facts))
 
 
 def no_code(facts: Facts, torch: Torch, gpus: list[Gpu]) -> Iterator[Finding]:

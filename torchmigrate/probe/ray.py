@@ -1,7 +1,7 @@
 """`--ray`: runs the probe once on each node of a running Ray cluster.
 
-The nodes need no torchmigrate: the modules that collect facts import the standard library only, and travel with the
-task as a zip file. Each node judges the interpreter that its Ray worker runs in.
+The nodes need no torchmigrate: the modules that collect facts import the standard library and pyelftools only, and travel
+with these as a zip file. Each node judges the interpreter that its Ray worker runs in.
 """
 
 from __future__ import annotations
@@ -11,10 +11,15 @@ import io
 import socket
 import zipfile
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
 
 SHIPPED = ("__init__.py", "ask.py", "collect.py", "facts.py", "nvidia.py", "system.py")
-SHIPPED_SNIPPETS = ("__init__.py", "cuda.py", "imported.py", "installed.py", "nvml.py")
+SHIPPED_SNIPPETS = ("__init__.py", "cuda.py", "imported.py", "installed.py", "linked.py", "nvml.py")
+SHIPPED_LIBRARY = "elftools"
+"""What the snippets need besides the standard library: pure Python, for every version."""
 
 
 class RayError(Exception):
@@ -90,6 +95,15 @@ def _reach(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=5).close()
 
 
+def _add(archive: zipfile.ZipFile, folder: Traversable, name: str) -> None:
+    """Adds the Python files of a package to an archive."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            _add(archive, entry, f"{name}/{entry.name}")
+        elif entry.name.endswith(".py"):
+            archive.writestr(f"{name}/{entry.name}", entry.read_bytes())
+
+
 def shipped() -> bytes:
     """The package as a zip file, as far as it takes to collect facts."""
     package = resources.files("torchmigrate")
@@ -98,4 +112,5 @@ def shipped() -> bytes:
         archive.writestr("torchmigrate/__init__.py", "")
         for name in (*SHIPPED, *(f"snippets/{name}" for name in SHIPPED_SNIPPETS)):
             archive.writestr(f"torchmigrate/probe/{name}", (package / "probe" / name).read_text("utf-8"))
+        _add(archive, resources.files(SHIPPED_LIBRARY), SHIPPED_LIBRARY)
     return out.getvalue()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from torchmigrate.console.terminal import escape, shown
 from torchmigrate.model.findings import Finding
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 def plain(verdict: Verdict, findings: Sequence[Finding], stages: Sequence[Stage] = ()) -> str:
     """One fact per line, without colour or frames."""
     text = [machine(verdict.facts)]
-    text += [f"GPU {index}: {', '.join(about(gpu))}" for index, gpu in enumerate(verdict.facts.gpus)]
+    text += [
+        f"GPU {numbers}: {', '.join(of)}" for of, numbers in folded(about(g) for g in verdict.facts.gpus)
+    ]
     text += [f"torch {verdict.target} {row.build.variant}: {', '.join(cells(row))}" for row in verdict.rows]
     text += [f"smoke {stage.name}: {stage.text}" for stage in stages]
     installs = [f"{tool}: {command}" for tool, command in commands(verdict)]
@@ -65,21 +67,28 @@ def rich(verdict: Verdict, width: int, findings: Sequence[Finding], stages: Sequ
     console.print(Text(escape(machine(verdict.facts)), style="bold"))
     panels: list[RenderableType] = [
         Panel(
-            Text("\n".join(map(escape, [gpu.capability or "?", *about(gpu)[1:]]))),
-            title=Text(escape(f"{i}: {gpu.name}")),
+            Text("\n".join(map(escape, [capability or "?", *more]))),
+            title=Text(escape(f"{numbers}: {name}")),
             expand=False,
         )
-        for i, gpu in enumerate(verdict.facts.gpus)
+        for (name, capability, *more), numbers in folded(
+            (gpu.name, gpu.capability or "", *about(gpu)[1:]) for gpu in verdict.facts.gpus
+        )
     ]
     if panels:
         console.print(Columns(panels))
     if verdict.rows:
         builds = Table(title=f"torch {verdict.target}", title_justify="left", box=None, pad_edge=False)
-        for header in ("build", *(f"GPU {i}" for i in range(len(verdict.facts.gpus))), "evidence"):
+        same = folded(
+            (about(gpu)[0], *(row.fits[i] for row in verdict.rows))
+            for i, gpu in enumerate(verdict.facts.gpus)
+        )
+        for header in ("build", *(f"GPU {numbers}" for _, numbers in same), "evidence"):
             builds.add_column(header, overflow="fold")
         for row in verdict.rows:
             style = "green" if row.build is verdict.best else None
-            fits = [Text(fit.reason, style=_FIT_STYLES[fit.runs]) for fit in row.fits]
+            column = verdict.rows.index(row) + 1
+            fits = [Text(of[column].reason, style=_FIT_STYLES[of[column].runs]) for of, _ in same]
             builds.add_row(Text(_label(row), style=style or ""), *fits, Text(row.build.evidence, style="dim"))
         console.print(builds)
     _print_stages(console, stages)
@@ -130,6 +139,25 @@ def about(gpu: Gpu) -> list[str]:
     return parts
 
 
+def folded(items: Iterable[Sequence[Any]]) -> list[tuple[tuple[Any, ...], str]]:
+    """Equal items once, in their order, each with its positions: ``0-3, 6``."""
+    positions: dict[tuple[Any, ...], list[int]] = {}
+    for index, item in enumerate(items):
+        positions.setdefault(tuple(item), []).append(index)
+    return [(item, _spans(found)) for item, found in positions.items()]
+
+
+def _spans(numbers: Sequence[int]) -> str:
+    """``0-3, 6`` for 0, 1, 2, 3, 6."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and spans[-1][-1] == number - 1:
+            spans[-1].append(number)
+        else:
+            spans.append([number])
+    return ", ".join(f"{s[0]}-{s[-1]}" if len(s) > 1 else str(s[0]) for s in spans)
+
+
 def _label(row: Row) -> str:
     return f"{row.build.variant} (default)" if row.build.default else row.build.variant
 
@@ -137,7 +165,10 @@ def _label(row: Row) -> str:
 def cells(row: Row) -> list[str]:
     """A build's fits in words: ``GPU 0 runs it (sm_90)``, ``GPU 1 does not (no code for 7.0)``; then its evidence."""
     verbs = {True: "runs it", False: "does not", None: "unknown"}
-    fits = [f"GPU {i} {verbs[fit.runs]} ({fit.reason})" for i, fit in enumerate(row.fits)]
+    fits = [
+        f"GPU {numbers} {verbs[runs]} ({reason})"
+        for (runs, reason), numbers in folded((f.runs, f.reason) for f in row.fits)
+    ]
     return [*fits, *(["default"] if row.build.default else []), f"evidence: {row.build.evidence}"]
 
 
@@ -147,4 +178,6 @@ def commands(verdict: Verdict) -> list[tuple[str, str]]:
         return []
     hints = {finding.hint for finding in verdict.findings}
     both = [("pip", verdict.install.pip), ("uv", verdict.install.uv)]
+    if verdict.install.own:
+        both = [(verdict.install.own.partition(" ")[0], verdict.install.own)]
     return [(tool, command) for tool, command in both if command not in hints]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.probe.facts import Facts, Gpu
+from torchmigrate.tables.matrix import Build
 
 
 def error(code: str, message: str, hint: str | None = None) -> Finding:
@@ -41,3 +42,12 @@ def names(gpus: Iterable[Gpu]) -> str:
 def driver_text(facts: Facts) -> str:
     """``driver 570.86.10``."""
     return f"driver {facts.driver.version}" if facts.driver.version else "an unknown driver"
+
+
+def unread(build: Build) -> str:
+    """What a reader has to know about where a row comes from."""
+    return {
+        "wheel": "",
+        "documented": "; documented, not read in a wheel",
+        "named": "; only named by torch, whether it was published is not known",
+    }[build.evidence]

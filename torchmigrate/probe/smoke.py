@@ -136,7 +136,7 @@ EXPLAINED = (
     (
         r"not compiled with CUDA|sees none",
         "the build does not use this GPU, or the environment hides it",
-        "RT027 RT020",
+        "RT027 RT035 RT020 RT038 RT034",
     ),
     (r"out of memory", "the GPU's memory is in use; see nvidia-smi for by whom", ""),
     (

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from torchmigrate.probe.facts import Gpu, Platform
+from torchmigrate.probe.facts import Device, Gpu, Platform
 
 
 def host(environ: Mapping[str, str], root: Path) -> Platform:
@@ -49,6 +49,70 @@ def amd(root: Path) -> list[Gpu]:
             gfx = f"gfx{number // 10000}{number // 100 % 100:x}{number % 100:x}"
             gpus.append(Gpu(f"AMD GPU ({gfx})", "amd", gfx))
     return gpus
+
+
+INTEGRATED = "0000:00:02.0"
+"""Where the GPU inside of an Intel processor is on the bus; torch's XPU build is for those that are elsewhere."""
+
+
+def intel(root: Path) -> list[Gpu]:
+    """Intel's GPUs on cards of their own, by the PCI bus."""
+    cards = [device for device in on_bus(root, "0x8086") if device.name != INTEGRATED]
+    return [Gpu(f"Intel GPU ({first_line(card / 'device') or '?'})", "intel") for card in cards]
+
+
+def on_bus(root: Path, vendor: str) -> list[Path]:
+    """A vendor's GPUs on the PCI bus: display controllers, class 0x03."""
+    return [
+        device
+        for device in sorted((root / "sys/bus/pci/devices").glob("*"))
+        if first_line(device / "vendor") == vendor and (first_line(device / "class") or "").startswith("0x03")
+    ]
+
+
+def devices(root: Path, system: Platform, nvidia: bool, amd: bool) -> list[Device]:
+    """The files in ``/dev`` that programs need for the GPUs of a vendor and cannot use.
+
+    WSL and Jetson have other ones, and other systems than Linux have none.
+    """
+    if system.system != "Linux" or system.wsl or system.jetson or not (root / "dev").is_dir():
+        return []
+    needed = [root / "dev" / name for name in ("nvidiactl", "nvidia-uvm")] if nvidia else []
+    if amd:
+        needed += [root / "dev/kfd", *sorted((root / "dev/dri").glob("renderD*"))]
+    found = []
+    for file in needed:
+        name = file.relative_to(root / "dev").as_posix()
+        if not file.exists():
+            found.append(Device(name, "missing"))
+        elif not os.access(file, os.R_OK | os.W_OK):
+            found.append(Device(name, "denied"))
+    return found
+
+
+CUDA_LIBRARY = re.compile(
+    r"lib(cu(da|dart|blas(Lt)?|dnn\w*|fft|solver|sparse(Lt)?|rand|pti)|nv(JitLink|rtc)|nccl)\.so(\.\d+)?$"
+)
+
+
+def shadowing(environ: Mapping[str, str]) -> list[str]:
+    """The CUDA libraries in the folders of ``LD_LIBRARY_PATH``.
+
+    The driver's ``libcuda`` may be there, as a container has it; the stub that programs are linked with may not. That
+    of cuda-compat is a fact of the driver's.
+    """
+    names: set[str] = set()
+    for entry in filter(None, environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)):
+        folder = Path(entry)
+        try:
+            found = {file.name for file in folder.iterdir() if CUDA_LIBRARY.match(file.name)}
+        except OSError:
+            continue
+        drivers = {name for name in found if name.startswith("libcuda.so")}
+        names |= found - drivers
+        if drivers and folder.name == "stubs":
+            names.add("stubs/libcuda.so")
+    return sorted(names)
 
 
 def apple(system: Platform) -> list[Gpu]:

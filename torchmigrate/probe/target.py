@@ -11,6 +11,8 @@ from torchmigrate.probe.fit import (
     Fit,
     best,
     candidates,
+    compat,
+    driver_runs,
     fit,
     fit_code,
     floor_fits,
@@ -18,9 +20,10 @@ from torchmigrate.probe.fit import (
     platform_of,
     python_fits,
 )
-from torchmigrate.probe.saying import driver_text, error, info, names, warning
-from torchmigrate.tables import matrix
-from torchmigrate.tables.matrix import Build
+from torchmigrate.probe.saying import driver_text, error, info, names, unread, warning
+from torchmigrate.probe.sight import sight
+from torchmigrate.tables import matrix, wheels
+from torchmigrate.tables.matrix import Build, rank
 
 
 def best_build(version: str, facts: Facts) -> Build | None:
@@ -41,8 +44,8 @@ def is_installed(build: Build, facts: Facts) -> bool:
     return torch.cuda == build.cuda and torch.hip is None and torch.xpu is None
 
 
-def findings(version: str, facts: Facts, build: Build | None) -> Iterator[Finding]:
-    """What the target version means for this machine."""
+def findings(version: str, facts: Facts, build: Build | None, stopped: bool) -> Iterator[Finding]:
+    """What the target version means for this machine; ``stopped``: no torch sees the GPUs of this machine now."""
     if facts.python.failure is not None:
         return
     floors = list(below_floor(version, facts))
@@ -52,7 +55,7 @@ def findings(version: str, facts: Facts, build: Build | None) -> Iterator[Findin
     if build is None:
         yield from nothing_fits(version, facts)
     else:
-        yield fits(version, facts, build)
+        yield fits(version, facts, build, stopped)
         yield from lost(version, facts, build)
     yield from notes(facts, build)
 
@@ -70,6 +73,9 @@ def below_floor(version: str, facts: Facts) -> Iterator[Finding]:
     if not python_fits(build, facts):
         low, high = build.python
         newest = matrix.number(python.version or "")[:2] > matrix.number(high)
+        if python.free_threaded:
+            yield free_threaded(version, facts)
+            return
         yield error(
             "RT010",
             f"torch {version} has wheels for Python {low} to {high}; this is Python {python.version}",
@@ -84,6 +90,22 @@ def below_floor(version: str, facts: Facts) -> Iterator[Finding]:
             f"torch {version} needs {'macOS' if mac else 'glibc'} {build.floor} or newer; this is {there}",
             commands.install(older, facts).best(facts) if older else None,
         )
+
+
+def free_threaded(version: str, facts: Facts) -> Finding:
+    """No wheel for a Python without the global lock, of which fewer versions have one."""
+    spans = {row["torch"]: row["python"] for row in wheels.table("free_threaded")}
+    has = (
+        f"has wheels for free-threaded Python {' to '.join(dict.fromkeys(spans[version]))}"
+        if version in spans
+        else ("has no wheel for a free-threaded Python")
+    )
+    newest = spans[version][1] + "t" if version in spans else matrix.minor(facts.python.version or "3.13")
+    return error(
+        "RT010",
+        f"torch {version} {has}; this is Python {facts.python.version}, free-threaded",
+        f"uv venv --python {newest}",
+    )
 
 
 def nothing_fits(version: str, facts: Facts) -> Iterator[Finding]:
@@ -103,21 +125,36 @@ def nothing_fits(version: str, facts: Facts) -> Iterator[Finding]:
     if by_code:
         yield no_build(version, facts, by_code)
     if by_driver:
-        cuda = min(
-            (b.cuda for b in builds if b.cuda and any(not fit(g, b, facts).driver for g in by_driver)),
-            key=matrix.number,
-        )
-        needed = matrix.minimum_driver(cuda, facts.platform.system)
-        yield error(
-            "RT012",
-            f"torch {version} runs {names(by_driver)} only with CUDA {cuda.split('.')[0]}, which needs driver {needed} "
-            f"or newer; this is {driver_text(facts)}",
-            commands.upgrade_driver(cuda, facts),
-        )
+        stopped = [b for b in builds if b.cuda and any(not fit(g, b, facts).driver for g in by_driver)]
+        major = min(matrix.number(b.cuda or "")[0] for b in stopped)
+        cuda = max((b for b in stopped if matrix.number(b.cuda or "")[0] == major), key=rank).cuda or ""
+        yield driver_too_old(version, facts, by_driver, cuda)
     if unknown:
         yield not_known(version, facts, unknown)
     if not (by_code or by_driver or unknown):
         yield mixed(version, facts)
+
+
+def driver_too_old(version: str, facts: Facts, gpus: list[Gpu], cuda: str) -> Finding:
+    """The target needs a newer driver; the newest release that runs with the one that is there needs nothing."""
+    needed = matrix.minimum_driver(cuda, facts.platform.system)
+    message = (
+        f"torch {version} runs {names(gpus)} only with CUDA {cuda.split('.')[0]}, which needs driver {needed} "
+        f"or newer; this is {driver_text(facts)}{compat(cuda, facts)}"
+    )
+    upgrade = commands.upgrade_driver(cuda, facts)
+    unknown = [
+        b.variant
+        for b in candidates(version, facts)
+        if b.cuda and not b.compiled and driver_runs(b.cuda, facts)
+    ]
+    if unknown:
+        message += f"; {' and '.join(unknown)} would do with this driver, and which GPUs it has code for is not known"
+    older = newest_torch(facts, facts.gpus, below=version)
+    if older is None:
+        return error("RT012", message, upgrade)
+    newest = f"the newest release that runs with it is {older.torch} in {older.variant}{unread(older)}"
+    return error("RT012", f"{message}; {newest}. Or {upgrade}", commands.install(older, facts).best(facts))
 
 
 def not_known(version: str, facts: Facts, gpus: list[Gpu]) -> Finding:
@@ -145,7 +182,7 @@ def no_build(version: str, facts: Facts, gpus: list[Gpu]) -> Finding:
     message = f"no build of torch {version} has code for {names(gpus)}"
     if older is None:
         return error("RT022", f"{message}; neither is one known of an older release")
-    last = f"the last release that has it is {older.torch} in {older.variant}{_unread(older)}"
+    last = f"the last release that has it is {older.torch} in {older.variant}{unread(older)}"
     return error("RT022", f"{message}; {last}", commands.install(older, facts).best(facts))
 
 
@@ -157,49 +194,67 @@ def mixed(version: str, facts: Facts) -> Finding:
         parts.append(f"{text} by {build.variant if build else 'none'}")
     older = newest_torch(facts, facts.gpus, below=version)
     last = (
-        f"; the last release that has one is {older.torch} in {older.variant}{_unread(older)}"
-        if older
-        else ""
+        f"; the last release that has one is {older.torch} in {older.variant}{unread(older)}" if older else ""
     )
     hint = commands.install(older, facts).best(facts) if older else None
     return error("RT022", f"no build of torch {version} fits every GPU here ({', '.join(parts)}){last}", hint)
 
 
-def fits(version: str, facts: Facts, build: Build) -> Finding:
-    """The target fits, and this is how to install it."""
+def fits(version: str, facts: Facts, build: Build, stopped: bool) -> Finding:
+    """The target fits, and this is how to install it; ``stopped``: the machine has to be mended first."""
     on = names(facts.gpus) or "this machine, which has no GPU"
     if not facts.gpus and facts.driver.bus_devices:
         on = "this machine, whose GPUs no driver shows"
-    torch = facts.torch
+    elif not facts.gpus and facts.torch and facts.torch.imported.available:
+        on = "this machine, whose GPUs only torch shows"
+    torch, verb = facts.torch, "would fit" if stopped else "fits"
     if torch is not None and is_installed(build, facts):
         own = [
             fit_code(g, torch.compiled or build.compiled, torch.cuda, facts) for g in facts.gpus if torch.cuda
         ]
-        return info("RT032", f"torch {torch.version} is installed; the build fits {on}{_reasons(own)}")
+        message = f"torch {torch.version} is installed; the build {verb} {on}{_reasons(own)}"
+        return info("RT032", message + unseen(facts))
     how = _reasons([fit(gpu, build, facts) for gpu in facts.gpus])
-    message = f"torch {version} in {build.variant} fits {on}{how}{_unread(build)}"
-    default = next((b for b in candidates(version, facts) if b.default and b.cuda), None)
-    if default and default is not build:
-        # Worth knowing only where a newer driver is all that the default build lacks.
-        stopped = [found for found in (fit(gpu, default, facts) for gpu in facts.gpus) if not found.runs]
-        if stopped and not any(found.driver for found in stopped):
-            needed = matrix.minimum_driver(default.cuda or "", facts.platform.system)
-            message += f"; the default {default.variant} would need driver {needed}"
+    message = f"torch {version} in {build.variant} {verb} {on}{how}{unread(build)}"
+    message += default_needs(version, facts, build) + others_move(facts, build) + unseen(facts)
     return info("RT032", message, commands.install(build, facts).best(facts))
+
+
+def default_needs(version: str, facts: Facts, build: Build) -> str:
+    """The driver that the default build needs, where a newer one is all that it lacks."""
+    default = next((b for b in candidates(version, facts) if b.default and b.cuda), None)
+    if default is None or default is build:
+        return ""
+    stopped = [found for found in (fit(gpu, default, facts) for gpu in facts.gpus) if not found.runs]
+    if not stopped or any(found.driver for found in stopped):
+        return ""
+    needed = matrix.minimum_driver(default.cuda or "", facts.platform.system)
+    return f"; the default {default.variant} would need driver {needed}"
+
+
+def others_move(facts: Facts, build: Build) -> str:
+    """Which installed packages cannot stay as they are."""
+    text = ""
+    if refusing := [f"{name} (it requires {facts.requires[name]})" for name in commands.moved(facts, build)]:
+        text += f"; {', '.join(refusing)} {'has' if len(refusing) == 1 else 'have'} to move along"
+    if again := commands.rebuilt(facts, build):
+        text += f"; {', '.join(again)} {'has' if len(again) == 1 else 'have'} to be built again"
+    return text
+
+
+def unseen(facts: Facts) -> str:
+    """Why it cannot be said that torch sees the GPUs; empty where it says so itself."""
+    seen = sight(facts)
+    if seen.whole or not facts.gpus:
+        return ""
+    if seen.whole is None:
+        return f"; this is by the tables: {seen.why}"
+    return f"; this is by the tables, and now {seen.why}"
 
 
 def _reasons(found: list[Fit]) -> str:
     reasons = sorted({one.reason for one in found})
     return f" ({', '.join(reasons)})" if reasons else ""
-
-
-def _unread(build: Build) -> str:
-    """What a reader has to know about where a row comes from."""
-    return {
-        "wheel": "",
-        "documented": "; documented, not read in a wheel",
-        "named": "; only named by torch, whether it was published is not known",
-    }[build.evidence]
 
 
 def lost(version: str, facts: Facts, build: Build) -> Iterator[Finding]:
@@ -230,7 +285,8 @@ def _coded(version: str, gpu: Gpu, facts: Facts) -> bool:
 def notes(facts: Facts, build: Build | None) -> Iterator[Finding]:
     """What of torch's newer features this machine can use."""
     mac = facts.platform.macos
-    if facts.platform.system == "Darwin" and mac and matrix.number(mac) < (26,):
+    lacking = facts.torch is not None and facts.torch.imported.metal is False
+    if facts.platform.system == "Darwin" and mac and matrix.number(mac) < (26,) and not lacking:
         yield info("RT031", f"torch's Metal 4 shaders need macOS 26; this is macOS {mac}")
     if facts.rocm and matrix.number(facts.rocm) < (7, 0, 2):
         yield info("RT031", f"expandable segments need ROCm 7.0.2; this is ROCm {facts.rocm}")

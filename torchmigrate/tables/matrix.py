@@ -91,6 +91,7 @@ def _tuples(row: dict[str, Any]) -> dict[str, Any]:
     return {"compiled": tuple(row["compiled"]), "python": tuple(row["python"])}
 
 
+@functools.lru_cache(4096)
 def number(version: str) -> tuple[int, ...]:
     """``580.65.06`` → ``(580, 65, 6)``; reads up to the first part that is not a number."""
     parts: list[int] = []
@@ -152,6 +153,7 @@ def _capability(architecture: str) -> tuple[str, str]:
     return f"{digits[:-1]}.{digits[-1]}", suffix
 
 
+@functools.lru_cache(4096)
 def code_for(compiled: tuple[str, ...], capability: str, cuda: str | None) -> Code | None:
     """The code that a GPU of ``capability`` runs in a build: the closest machine code, else PTX, else None."""
     best: Code | None = None

@@ -26,6 +26,15 @@ def ask(question: Callable[[], Any]) -> Any:
     return str(answer)
 
 
+def ask_loudly(question: Callable[[], Any]) -> Any:
+    """The answer; why there is none is a warning, as torch says it where two libraries do not go together."""
+    try:
+        return question()
+    except Exception as error:
+        warnings.warn(str(error).partition("\n")[0], stacklevel=2)
+        return None
+
+
 def ask_module(name: str) -> Any:
     """A module of torch; None where this torch does not have it."""
     try:
@@ -54,9 +63,10 @@ def main() -> None:
                 xpu=ask(lambda: torch.version.xpu),
                 compiled=ask(lambda: torch._C._cuda_getArchFlags()) or "",
                 available=ask(lambda: accelerator.is_available()),
+                mps=ask(lambda: torch.backends.mps.is_available()) if sys.platform == "darwin" else None,
                 device_count=ask(lambda: accelerator.device_count()),
                 nccl=ask(lambda: torch.cuda.nccl.version()) if cuda else None,
-                cudnn=ask(lambda: torch.backends.cudnn.version()) if cuda else None,
+                cudnn=ask_loudly(lambda: torch.backends.cudnn.version()) if cuda else None,
                 metal=ask(lambda: hasattr(torch._C, "_mps_loadMetalllib"))
                 if sys.platform == "darwin"
                 else None,

@@ -1,4 +1,4 @@
-"""What an interpreter has installed, without importing any of it: distributions, torch's build, compiled extensions.
+"""What an interpreter has installed, without importing any of it: distributions, torch's build, shared libraries.
 
 Runs in the user's interpreter (Python 3.8 or newer), which may lack pip and setuptools.
 """
@@ -14,14 +14,13 @@ import re
 import struct
 import sys
 import sysconfig
-from typing import Dict, List, Optional, Set, Tuple
+from typing import Dict, List, Optional, Tuple
 
 CONCERNS_TORCH = re.compile(
     r"(torch(?!migrate$)|nvidia-(?!ml-py$)|triton|pytorch-triton|functorch|cuda-(toolkit|bindings|pathfinder)$)"
 )
 NOT_EXTENSIONS = re.compile(r"(torch$|nvidia-|triton|pytorch-triton)")
 ARCHITECTURES = re.compile(rb"\0((?:(?:sm|compute)_\d+[af]?)(?: (?:sm|compute)_\d+[af]?)*)\0")
-MOST_LIBRARIES = 300
 
 
 def normalized(name: str) -> str:
@@ -84,84 +83,114 @@ def compiled(folder: str) -> List[str]:
     return []
 
 
-def needed(path: str) -> List[str]:
-    """The names in an ELF file's DT_NEEDED entries; empty for any other file."""
-    with open(path, "rb") as file:
-        header = file.read(64)
-        if header[:6] != b"\x7fELF\x02\x01":
-            return []
-        (sections_at,) = struct.unpack_from("<Q", header, 40)
-        entry_size, count, _ = struct.unpack_from("<HHH", header, 58)
-        if not 0 < count * entry_size < 1 << 20:
-            return []
-        file.seek(sections_at)
-        table = file.read(entry_size * count)
-        sections = [struct.unpack_from("<IIQQQQIIQQ", table, i * entry_size) for i in range(count)]
-        for section in sections:
-            if section[1] != 6:  # SHT_DYNAMIC
-                continue
-            strings = sections[section[6]]
-            file.seek(strings[4])
-            names = file.read(min(strings[5], 1 << 24))
-            file.seek(section[4])
-            dynamic = file.read(min(section[5], 1 << 20))
-            offsets = [
-                value
-                for tag, value in struct.iter_unpack("<QQ", dynamic[: len(dynamic) // 16 * 16])
-                if tag == 1
-            ]
-            return [names[o : names.index(b"\0", o)].decode("ascii", "replace") for o in offsets]
-    return []
+def lines_of(file: str) -> List[str]:
+    """A text file's lines; none where it cannot be read."""
+    try:
+        with open(file, encoding="utf-8", errors="replace") as text:
+            return text.read().splitlines()
+    except OSError:
+        return []
 
 
-def extensions(found: Dict[str, Tuple[str, str]]) -> List[Dict[str, str]]:
-    """Distributions that require torch and whose compiled code needs a CUDA runtime: name, version, CUDA major."""
-    result, budget = [], MOST_LIBRARIES
-    for name, (version, folder) in sorted(found.items()):
+def requirements(folder: str) -> List[str]:
+    """What a distribution requires, without its extras: ``torch==2.12.1``, ``triton>=3; sys_platform == 'linux'``."""
+    metadata = os.path.join(folder, "METADATA") if folder.endswith(".dist-info") else folder
+    found = []
+    for line in lines_of(metadata):
+        if not line:
+            break
+        name, _, value = line.partition(":")
+        if name == "Requires-Dist" and not re.search(r";.*\bextra\b", value):
+            found.append(value.strip())
+    return found
+
+
+def libraries(found: Dict[str, Tuple[str, str]], on_torch: Dict[str, str]) -> List[Dict[str, object]]:
+    """The distributions with shared libraries: name, version, files; first those that say that they need torch."""
+    result = []
+    for name in sorted(found, key=lambda name: (name not in on_torch, name)):
+        version, folder = found[name]
         if NOT_EXTENSIONS.match(name) or not folder.endswith(".dist-info"):
             continue
-        try:
-            with open(os.path.join(folder, "METADATA"), encoding="utf-8", errors="replace") as file:
-                if not re.search(r"^Requires-Dist: *torch\b", file.read(), re.M):
-                    continue
-            with open(os.path.join(folder, "RECORD"), encoding="utf-8", errors="replace") as file:
-                libraries = [line.split(",")[0] for line in file if ".so," in line]
-        except OSError:
-            continue
-        majors: Set[str] = set()
-        for library in libraries[:budget]:
-            budget -= 1
-            try:
-                names = needed(os.path.join(os.path.dirname(folder), library))
-            except (OSError, struct.error, IndexError, ValueError):
-                continue
-            majors.update(m.group(1) for m in map(re.compile(r"libcudart\.so\.(\d+)").match, names) if m)
-        result += [{"distribution": name, "version": version, "cuda": major} for major in sorted(majors)]
+        record = [line.split(",")[0] for line in lines_of(os.path.join(folder, "RECORD")) if ".so," in line]
+        files = [os.path.join(os.path.dirname(folder), file) for file in record]
+        if files:
+            result.append(
+                {"distribution": name, "version": version, "files": files, "requires": name in on_torch}
+            )
     return result
+
+
+def installer(folder: str) -> Optional[str]:
+    """The first word of a distribution's ``INSTALLER`` file: ``pip``, ``uv``, ``conda``, ``poetry``."""
+    words = " ".join(lines_of(os.path.join(folder, "INSTALLER"))).split()
+    return words[0].lower() if words else None
+
+
+def environment(found: Dict[str, Tuple[str, str]]) -> Dict[str, object]:
+    """What installs into this environment, and whether it is the system's own."""
+    manager = None
+    if any((installer(folder) or "") == "poetry" for _, folder in found.values()):
+        manager = "poetry"
+    elif os.path.isdir(os.path.join(sys.prefix, "conda-meta")):
+        manager = "conda"
+    elif any(re.match(r"uv\s*=", line) for line in lines_of(os.path.join(sys.prefix, "pyvenv.cfg"))):
+        manager = "uv"
+    marker = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
+    return {"manager": manager, "managed": sys.prefix == sys.base_prefix and os.path.exists(marker)}
+
+
+def torch_installer(folder: Optional[str]) -> Optional[str]:
+    """What installed torch; conda's own list counts where torch has no such file."""
+    said = installer(folder) if folder else None
+    try:
+        records = os.listdir(os.path.join(sys.prefix, "conda-meta"))
+    except OSError:
+        records = []
+    return said or ("conda" if any(re.match(r"(pytorch|libtorch)-\d", name) for name in records) else None)
 
 
 def main() -> None:
     sys.path[:] = [entry for entry in sys.path if entry not in ("", os.getcwd())]
     found = distributions()
-    result = {
+    required = {name: requirements(folder) for name, (_, folder) in sorted(found.items())}
+    on_torch = {
+        name: line
+        for name, lines in required.items()
+        for line in lines
+        if re.match(r"torch(?![\w.-])", line) and name != "torch"
+    }
+    result: Dict[str, object] = {
         "python": {
             "version": platform.python_version(),
             "bits": struct.calcsize("P") * 8,
             "pip": importlib.util.find_spec("pip") is not None,
             "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+            **environment(found),
         },
-        "packages": {n: v for n, (v, _) in sorted(found.items()) if CONCERNS_TORCH.match(n) and n != "torch"},
-        "extensions": extensions(found),
+        "packages": {
+            n: v
+            for n, (v, _) in sorted(found.items())
+            if (CONCERNS_TORCH.match(n) and n != "torch") or n in on_torch
+        },
+        "requires": on_torch,
+        "libraries": libraries(found, on_torch),
     }
     folder = torch_folder()
     if folder or "torch" in found:
         about = version_file(folder) if folder else {}
+        metadata = found["torch"][1] if "torch" in found else None
+        result["folder"] = folder
         result["torch"] = {
             "version": about.get("__version__") or found.get("torch", ("unknown",))[0],
             "cuda": about.get("cuda"),
             "hip": about.get("hip"),
             "xpu": about.get("xpu"),
             "compiled": compiled(folder) if folder and about.get("cuda") else [],
+            "requires": [
+                line for line in required.get("torch", []) if re.match(r"nvidia-|triton|pytorch-triton", line)
+            ],
+            "installer": torch_installer(metadata),
         }
     with open(sys.argv[1], "w", encoding="utf-8") as file:
         json.dump(result, file)

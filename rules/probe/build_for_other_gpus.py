@@ -1,0 +1,14 @@
+"""torch is built for the GPUs of another vendor.
+
+Why: The package index gives a CUDA build to every Linux machine. AMD's GPUs need a ROCm build, Intel's an XPU
+build; each is on an index of its own. torch then runs on the CPU, without a word.
+
+What to do: Install the build for the GPU from its index: the hint is the command.
+
+Source: https://pytorch.org/get-started/locally/; GPUs by `/sys/class/kfd` and `/sys/bus/pci/devices`, as
+`torchmigrate/probe/system.py` reads them.
+"""
+
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT035")
