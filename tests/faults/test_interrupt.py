@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.faults.support import FIX, contents, many, plant, run
-from torchmigrate.cli import commands
+from torchmigrate.cli import session
 from torchmigrate.project.files import Input
 from torchmigrate.run import sharing
 from torchmigrate.run.looker import Looker
@@ -56,13 +56,13 @@ class Interrupter:
                     if number == at:
                         os.killpg(main, signal.SIGINT)
 
-            begin = commands.Run.__init__
+            begin = session.Session.__init__
 
-            def begun(self: commands.Run, **given: Any) -> None:
+            def begun(self: session.Session, **given: Any) -> None:
                 sys.addaudithook(count)
                 begin(self, **given)
 
-            commands.Run.__init__ = begun  # type: ignore[assignment, method-assign]
+            session.Session.__init__ = begun  # type: ignore[assignment, method-assign]
 
         return start
 

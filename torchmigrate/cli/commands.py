@@ -9,26 +9,18 @@ Imports are kept inside the functions that need them: most runs are hooks over a
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import click
 
 from torchmigrate import __version__
 from torchmigrate.cli import options, output
 from torchmigrate.cli import verify as verifying
-from torchmigrate.cli.asked import ask
+from torchmigrate.cli.session import Session
 from torchmigrate.console.terminal import Progress, escape, wants_color
-from torchmigrate.model.findings import FileError, FileResult, Finding
-from torchmigrate.reporters.report import Report, count
 from torchmigrate.run import cache
-from torchmigrate.run.wire import Results
 from torchmigrate.settings.config import ConfigError
-
-if TYPE_CHECKING:
-    from torchmigrate.run.joint import FixResult
-    from torchmigrate.run.profiles import Profile
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -72,7 +64,7 @@ cache_folder = click.option(
 
 
 def common(command: Command) -> Command:
-    """Decorator: the parameters of `Run`, which `check` and `fix` share."""
+    """Decorator: the parameters of a `Session`, which `check` and `fix` share."""
     command = cache_folder(command)
     for decorate in (
         click.option("-v", "--verbose", is_flag=True, help="Say which settings and files are used."),
@@ -112,11 +104,11 @@ def check(
     if show_settings is not None:
         return show(show_settings, given)
     if show_files:
-        run = Run(**{**given, "quiet": True})
+        run = Session(**{**given, "quiet": True})
         output.print_text("".join(f"{escape(file.path)}\n" for file in run.inputs))
         run.print_errors()
         return run.status(failed=False)
-    run = Run(**given)
+    run = Session(**given)
     if run.format == "diff":
         raise click.UsageError("--output-format diff is for `torchmigrate fix`")
     with Progress(sys.stderr, wanted=not run.quiet) as progress:
@@ -155,7 +147,7 @@ def fix(
     if interactive and verify:
         raise click.UsageError("--interactive asks you about each fix, and --verify a command: one of them")
     judge = verifying.wanted(verify, verify_runs, verify_timeout, verify_env)
-    run = Run(**given)
+    run = Session(**given)
     run.report.fixing, run.report.written = True, apply
     changed = 0
     every = run.judged(judge, given["paths"]) if judge else run.fixes(apply, interactive)
@@ -226,227 +218,6 @@ def show(file: str, given: Mapping[str, Any]) -> int:
     except ConfigError as error:
         raise options.Failure(str(error)) from None
     return 0
-
-
-class Run:
-    """One run of `check` or `fix`: its settings, its files, its results, and how they are printed."""
-
-    def __init__(
-        self,
-        paths: tuple[str, ...],
-        stdin_filename: str | None,
-        output_file: str | None,
-        statistics: bool,
-        exit_zero: bool,
-        color: str,
-        quiet: bool,
-        verbose: bool,
-        no_cache: bool,
-        cache_dir: str,
-        **given: Any,
-    ) -> None:
-        from torchmigrate.engine import registry
-        from torchmigrate.run.selection import Selection
-
-        self.quiet = quiet
-        self.results = Results()
-        self._begin = time.monotonic()
-        self._exit_zero = exit_zero
-        self._output_file = output_file
-        profiles = options.load(given)
-        self.cache = cache.Cache(None if no_cache else cache_dir)
-        try:
-            asked = ask(paths, stdin_filename, profiles)
-            screen = Selection([profile.settings for profile in asked.profiles]).screen(self.cache)
-        except ConfigError as error:
-            raise options.Failure(str(error)) from None
-        settings = asked.base.settings
-        self.format = "statistics" if statistics else settings.output_format
-        self._diff: list[bytes] = []
-        colored = not output_file and wants_color(color, sys.stdout)
-        lowest = min((profile.minimum for profile in asked.profiles), key=lambda minimum: minimum.version)
-        self.report = Report(settings, lowest, registry.rules, asked.settings_of, color=colored, quiet=quiet)
-        self.trees, self.inputs = asked.trees(screen), asked.inputs(screen)
-        self.report.files = len(self.inputs)
-        self.collect(FileResult(error.path, errors=(error,)) for error in asked.errors(screen))
-        self.collect(_doubts(asked.profiles))
-        stated = all(profile.settings.min_version is not None for profile in asked.profiles)
-        self._say(options.describe(asked.profiles), wanted=not stated)
-        for source in sorted({profile.config_file or "the defaults" for profile in asked.profiles}):
-            self._say(f"settings from {source}", wanted=verbose)
-        self._say(f"{count(len(self.inputs), 'file')} to check", wanted=verbose)
-        self._say_links(asked.unfollowed, verbose=verbose)
-
-    def collect(self, results: Iterable[FileResult]) -> None:
-        """Counts ``results`` in, and keeps those that have something to say."""
-        for result in results:
-            self.report.add(result)
-            self.results.add(result)
-
-    def fixes(self, apply: bool, interactive: bool) -> Iterator[FixResult]:
-        """The files with the fixes that are wanted."""
-        from torchmigrate.run import runner
-
-        choose = Chooser(self.report) if interactive else None
-        wanted = not (self.quiet or interactive) and (apply or not sys.stdout.isatty())
-        with Progress(sys.stderr, wanted=wanted) as progress:
-            for tree in self.trees:
-                yield from runner.fix(tree, choose=choose, cache=self.cache, progress=progress)
-
-    def judged(self, asked: verifying.Wanted, paths: Sequence[str]) -> Sequence[FixResult]:
-        """The files with the fixes that a command is content with."""
-        from torchmigrate.run import runner
-
-        def fixes(choose: Callable[[Finding], bool]) -> list[FixResult]:
-            return [
-                fixed for tree in self.trees for fixed in runner.fix(tree, choose=choose, cache=self.cache)
-            ]
-
-        fixed, self.report.verified = verifying.judged(asked, paths, fixes, self._say)
-        return fixed
-
-    def delivered(self, unit: Sequence[FixResult], apply: bool) -> list[FixResult]:
-        """Writes or prints what the files of a ``unit`` change; returns those that change, if all could be written."""
-        changed = [fixed for fixed in unit if fixed.before != fixed.after]
-        on_disk = [fixed for fixed in changed if self._stdin(fixed.path) is None]
-        if apply and on_disk and not self._written(on_disk):
-            changed = []
-        for fixed in unit if apply else ():
-            stdin = self._stdin(fixed.path)
-            if stdin is not None:
-                output.print_bytes(fixed.after if fixed in changed else stdin)
-        for fixed in changed if self.shows_diff(apply) else ():
-            if not apply or fixed in on_disk:
-                self._show_diff(fixed)
-        return changed
-
-    def _stdin(self, path: str) -> bytes | None:
-        """What came as standard input under this name, or None."""
-        given = (one.data for one in self.inputs if one.data is not None and one.path == path)
-        return next(given, None)
-
-    def _show_diff(self, fixed: FixResult) -> None:
-        from torchmigrate.console import diff
-
-        made = diff.unified(fixed.path, fixed.before, fixed.after)
-        if self._output_file:
-            self._diff.append(made)
-        else:
-            output.print_diff(made, color=self.report.color, raw=self.format == "diff")
-
-    def shows_diff(self, apply: bool) -> bool:
-        """Whether `fix` prints what it changes, and not a report on what it did and left."""
-        return self.format == "diff" or (not apply and self.format in ("full", "concise"))
-
-    def _written(self, unit: Sequence[FixResult]) -> bool:
-        from torchmigrate.run import write
-
-        try:
-            lost = write.write_together([(fixed.path, fixed.after, fixed.before) for fixed in unit])
-        except write.NotWritten as failed:
-            reason = f"cannot be written: {getattr(failed.error, 'strerror', None) or failed.error}"
-            for fixed in unit:
-                why = reason if fixed.path == failed.path else f"left as it was: {failed.path} {reason}"
-                self.collect([FileResult(fixed.path, errors=(FileError(fixed.path, why),))])
-            return False
-        for fixed, gone in zip(unit, lost, strict=True):
-            self._say(f"{fixed.path}: the new file has not {', '.join(gone)}", wanted=bool(gone))
-        return True
-
-    def fails(self) -> bool:
-        """Whether a finding is at or above ``--fail-on``."""
-        return self.report.failing > 0
-
-    def status(self, *, failed: bool) -> int:
-        """The exit status."""
-        if self.report.errors:
-            return 2
-        return 1 if failed and not self._exit_zero else 0
-
-    def write_report(self, *, to_stderr: bool = False) -> None:
-        """Prints the results in the format that is asked for."""
-
-        from torchmigrate.reporters.report import load
-
-        self.report.seconds = time.monotonic() - self._begin
-        where = self._output_file
-        with output.replaced(where) if where else output.Printed(to_stderr=to_stderr) as out:
-            load(self.format).write(self.results, self.report, out)
-
-    def write_outcome(self, changed: int, apply: bool) -> None:
-        """Writes a diff where it goes to a file, and says which files failed and what changes."""
-        if self._output_file:
-            with output.replaced(self._output_file) as out:
-                out.buffer.write(b"".join(self._diff))
-        self.print_errors()
-        if self.report.verified:
-            from torchmigrate.reporters import concise
-
-            for line in concise.verified_lines(self.report.verified):
-                self._say(line)
-        change = "changed" if apply else "would change"
-        self._say(f"{count(changed, 'file')} {change}, fixing {count(self.report.fixed, 'finding')}")
-        hidden = count(self.report.hidden_unsafe, "unsafe fix", "unsafe fixes")
-        self._say(f"{hidden} hidden, see --unsafe", wanted=self.report.hidden_unsafe > 0)
-
-    def print_errors(self) -> None:
-        """Says which files failed."""
-        from torchmigrate.reporters.concise import error_line
-
-        for result in self.results:
-            for error in result.errors:
-                output.print_text(error_line(error, self.report), to_stderr=True)
-
-    def _say_links(self, links: Sequence[str], *, verbose: bool) -> None:
-        if links:
-            more = ": " + ", ".join(links) if verbose else "; --verbose names them"
-            lead = "1 link leads" if len(links) == 1 else f"{len(links)} links lead"
-            self._say(f"{lead} out of what was named and what is not excluded, not followed{more}")
-
-    def _say(self, text: str, *, wanted: bool = True) -> None:
-        if wanted and not self.quiet:
-            output.print_text(f"torchmigrate: {escape(text)}\n", to_stderr=True)
-
-
-def _doubts(profiles: Iterable[Profile]) -> Iterable[FileResult]:
-    """What is wrong with patterns in the settings; the others hold."""
-    from torchmigrate.project.patterns import malformed
-
-    said: dict[FileError, None] = {}
-    for profile in profiles:
-        settings, place = profile.settings, profile.config_file or "command line"
-        in_files = [pattern for pattern, _ in settings.per_file_ignores]
-        for name, patterns in (("exclude", settings.excluded), ("per-file-ignores", in_files)):
-            for _, text, reason in malformed(patterns):
-                message = f"`{name}`: the pattern `{text}` matches nothing: {reason}"
-                said[FileError(place, message)] = None
-    return [FileResult(error.path, errors=(error,)) for error in said]
-
-
-class Chooser:
-    """Asks on the terminal whether to apply the fix of a finding."""
-
-    def __init__(self, report: Report) -> None:
-        self._report = report
-        self._rest: bool | None = None
-        self._sourced: set[str] = set()
-
-    def __call__(self, finding: Finding) -> bool:
-        """The user's answer, or the one that holds for all the rest."""
-        from torchmigrate.reporters import full
-
-        if self._rest is not None:
-            return self._rest
-        output.print_text("\n".join(full.lines(finding, self._report, self._sourced)) + "\n", to_stderr=True)
-        answer = click.prompt(
-            "Apply this fix? (yes, no, all, quit)",
-            type=click.Choice(["y", "n", "a", "q"]),
-            default="n",
-            err=True,
-        )
-        if answer in "aq":
-            self._rest = answer == "a"
-        return answer in "ya"
 
 
 def main() -> None:
