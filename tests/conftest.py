@@ -35,20 +35,6 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return f"fuzz: --fuzz-examples {examples} --fuzz-seed {seed}" if seed is not None else None
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps the tests of a file in one process, for what they share; only those of different packages may part.
-
-    With `--accept` these stay together too, for they write one record.
-    """
-    for item in items:
-        group = item.nodeid.partition("::")[0]
-        call = getattr(item, "callspec", None)
-        if call is not None and "package" in call.params and not config.getoption("--accept"):
-            group += f"[{call.params['package']}]"
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.fixture
 def accept(request: pytest.FixtureRequest) -> bool:
     """Whether to rewrite the expected results."""

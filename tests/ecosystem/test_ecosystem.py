@@ -101,20 +101,14 @@ def used_import(use: Use, uses: list[Use]) -> bool:
 
 
 @pytest.fixture(scope="module", params=sorted(pinned()))
-def package(request: pytest.FixtureRequest) -> str:
-    """The name of each package; see `tests/conftest.py` for how its tests are kept together."""
-    return str(request.param)
-
-
-@pytest.fixture(scope="module")
-def run(package: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """`check` on a copy of one package, outside every checkout."""
-    pin = pinned()[package]
+    package = pinned()[request.param]
     fetch([*pinned().values()])
-    copy = tmp_path_factory.mktemp(pin.name) / pin.name
-    shutil.copytree(pin.folder, copy)
+    copy = tmp_path_factory.mktemp(package.name) / package.name
+    shutil.copytree(package.folder, copy)
     done = torchmigrate("check", "--output-format", "json", "--show", "info", folder=copy)
-    return Run(pin.name, pin.folder, copy, done.returncode, json.loads(done.stdout))
+    return Run(package.name, package.folder, copy, done.returncode, json.loads(done.stdout))
 
 
 @pytest.fixture(scope="module")
