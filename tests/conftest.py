@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 # The benchmarks measure processes as POSIX systems do.
 collect_ignore_glob = ["test_benchmarks*"] if sys.platform == "win32" else []
@@ -33,6 +35,25 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     """Tells how to have the same run again."""
     examples, seed = config.getoption("--fuzz-examples"), config.getoption("--fuzz-seed")
     return f"fuzz: --fuzz-examples {examples} --fuzz-seed {seed}" if seed is not None else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Shares the tests between processes."""
+    return ByFile(config, log)
+
+
+class ByFile(LoadScopeScheduling):
+    """Keeps the tests of a file in one process, for what they share; only those of different real packages may part.
+
+    With `--accept` these stay together too, for they write one record.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        package = test.partition("[")[2]
+        parts = package and file.endswith("test_ecosystem.py") and not self.config.getoption("--accept")
+        return f"{file}[{package}" if parts else file
 
 
 @pytest.fixture
