@@ -43,7 +43,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
     return ByFile(config, log)
 
 
-class ByFile(LoadScopeScheduling):
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]
     """Keeps the tests of a file in one process, for what they share; only those of different real packages may part.
 
     With `--accept` these stay together too, for they write one record.
