@@ -12,7 +12,6 @@ Fix safety: unsafe; scripts around the code, and older versions of torch, know t
 Source: `torchmigrate/tables/data/changes.toml`, which names the wheel or the page for each.
 """
 
-# torchmigrate: ignore-file RM751 -- the names that this is about
 from __future__ import annotations
 
 import ast
