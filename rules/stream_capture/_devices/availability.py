@@ -43,10 +43,23 @@ def is_certain(use: Use, ctx: Context) -> bool:
         calls = (node for node in ast.walk(statement.value) if isinstance(node, ast.Call))
         return any(ctx.is_named(call.func, use, *_PROOFS) for call in calls)
 
+    # Many uses come after the same statements; a name means the same in all of a scope.
+    seen: dict[int, tuple[int, bool]] = ctx.uses.once((is_certain, use.place.scope), dict)
+
+    def proven(block: list[ast.stmt]) -> bool:
+        if not block:
+            return False
+        number, found = seen.get(id(block[0]), (0, False))
+        if number > len(block):
+            return any(proves(statement) for statement in block)
+        found = found or any(proves(statement) for statement in block[number:])
+        seen[id(block[0])] = len(block), found
+        return found
+
     return (
         any(available(test) for test in _passed_tests(use))
         or any(ctx.is_named(item.context_expr, use, *_CAPTURES) for item in _entered(use))
-        or any(proves(statement) for place in _in_function(use) for statement in place)
+        or any(proven(block) for block in _in_function(use))
     )
 
 

@@ -142,11 +142,19 @@ def renaming(paths: list[ast.expr], ctx: Context, use: Use) -> list[RenameFile]:
     literals = [literal for literal in found if literal is not None and _has_suffix(literal)]
     if len(literals) < len(paths):
         return []
-    names = {_text(literal) for literal in literals}
-    for node in ast.walk(ctx.source.tree):
-        if isinstance(node, _LITERALS) and _text(node) in names and node not in literals:
-            return []
+    spelled = ctx.uses.once(_by_text, lambda: _by_text(ctx.source.tree))
+    if any(node not in literals for literal in literals for node in spelled[_text(literal)]):
+        return []
     return [RenameFile(literal, ".pt2") for literal in dict.fromkeys(literals)]
+
+
+def _by_text(tree: ast.AST) -> dict[object, list[ast.AST]]:
+    """All literals of a module by what they say."""
+    literals: dict[object, list[ast.AST]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, _LITERALS):
+            literals.setdefault(_text(node), []).append(node)
+    return literals
 
 
 def _has_suffix(literal: Literal) -> bool:
