@@ -15,7 +15,7 @@ from torchmigrate.model.findings import Edit, FileResult, Finding, Fix, Joint, N
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.project.files import Input
-from torchmigrate.run import runner
+from torchmigrate.run import runner, selection
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.joint import FixResult, units
 from torchmigrate.run.profiles import everywhere
@@ -48,7 +48,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 @pytest.fixture(autouse=True)
 def rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "rules", lambda: {RULE.code: RULE})
-    monkeypatch.setattr(runner, "_screens", {})
+    monkeypatch.setattr(selection, "_screens", {})
 
 
 def tree(files: Mapping[str, bytes], named: str = "") -> Tree:

@@ -104,7 +104,11 @@ def test_a_process_that_a_file_crashes_costs_that_file(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("a.ipynb", '{"cells": ' + "[" * 100_000 + f'"{USE}"', "not a notebook: nested too deeply"),
-        ("uv.lock", "torch = " + "[" * 100_000, "not valid TOML: it is nested too deep"),
+        (
+            "uv.lock",
+            '[[package]]\nname = "torch"\nsource = ' + "[" * 100_000,
+            "not valid TOML: it is nested too deep",
+        ),
     ],
 )
 def test_data_nested_too_deeply_is_reported(tmp_path: Path, name: str, text: str, message: str) -> None:

@@ -241,6 +241,14 @@ class Rebind(Change):
     name: str
 
 
+@dataclass(frozen=True)
+class MoveImport(Change):
+    """Lets all names of a ``from`` import come from another module, which has them under the same names."""
+
+    statement: ast.ImportFrom
+    module: str
+
+
 def symbols(change: Change) -> Iterator[Symbol]:
     """The symbols that a change names."""
     new = getattr(change, "new", None) or getattr(change, "value", None)

@@ -13,7 +13,7 @@ from torchmigrate.model.findings import Edit
 from torchmigrate.text.source import Source
 
 from .arguments import without_comments
-from .changes import AddImport, Rebind
+from .changes import AddImport, MoveImport, Rebind
 
 Import = cst.Import | cst.ImportFrom
 
@@ -56,15 +56,18 @@ def without_names(node: Import, gone: Collection[int]) -> Import:
 
 
 def rebound(
-    line: cst.SimpleStatementLine, node: cst.ImportFrom, change: Rebind
+    line: cst.SimpleStatementLine, node: cst.ImportFrom, change: Rebind | MoveImport
 ) -> list[cst.SimpleStatementLine | cst.BaseCompoundStatement]:
-    """The line of an import of which one name comes from another module."""
+    """The line of an import of which one name, or all of them, come from another module."""
+    module = cst.parse_expression(change.module)
+    assert isinstance(module, (cst.Name, cst.Attribute))
+    if isinstance(change, MoveImport):
+        moved = node.with_changes(module=module)
+        return [line.with_changes(body=[small if small is not node else moved for small in line.body])]
     bound = change.alias.asname or change.alias.name
     alias = cst.ImportAlias(cst.Name(change.name))
     if bound != change.name:
         alias = alias.with_changes(asname=cst.AsName(cst.Name(bound)))
-    module = cst.parse_expression(change.module)
-    assert isinstance(module, (cst.Name, cst.Attribute))
     new = cst.ImportFrom(module, [alias], semicolon=node.semicolon)
     index = change.statement.names.index(change.alias)
     if len(change.statement.names) == 1:

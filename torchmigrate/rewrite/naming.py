@@ -8,9 +8,11 @@ from functools import cached_property
 
 from torchmigrate.model.findings import NoFix, NotYet
 from torchmigrate.rewrite.changes import AddImport, ExtendImport, Rebind, Symbol
-from torchmigrate.semantics.scopes import Binding, BindingKind, Scope
+from torchmigrate.semantics.scopes import Binding, BindingKind, Place, Scope
 from torchmigrate.semantics.uses import Use, Uses
 from torchmigrate.text.source import Source
+
+_BRANCHING = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match)
 
 
 class Naming:
@@ -25,8 +27,8 @@ class Naming:
         """How to write the qualified ``name`` where ``use`` is, in the file's own style.
 
         Takes the use's own prefix where it leads there (``t.jit.script`` → ``t.cuda``), else any name in sight;
-        else it is imported, in a ``from`` import of the same module if there is one. Raises NoFix if that would
-        clobber a name.
+        else it is imported, in a ``from`` import of the same module if there is one (first of all the one that the
+        use's own name comes from). Raises NoFix if that would clobber a name.
         """
         parts = name.split(".")
         for length in range(len(parts), 0, -1):
@@ -34,6 +36,8 @@ class Naming:
             text = self._own_prefix(use, prefix) or self._in_sight(use, prefix)
             if text is not None:
                 return Symbol(".".join([text, *parts[length:]]))
+            if length == len(parts) - 1 and (beside := self._beside(use, name)):
+                return beside
         found = self._extend(name) or self._import(name)
         if found is None and (binding := self._of_torch(parts[-1])):
             raise NotYet(
@@ -90,10 +94,15 @@ class Naming:
         return any(scope.stars for scope in self.uses.scopes.all)
 
     @cached_property
-    def _from_imports(self) -> dict[ast.AST, ast.ImportFrom]:
-        """The statement of each name that a ``from`` import binds."""
-        statements = (place.statement for place in self.uses.scopes.places)
-        return {a: s for s in statements if isinstance(s, ast.ImportFrom) for a in s.names}
+    def _imports(self) -> dict[ast.AST, Place]:
+        """The place of each name that an import binds."""
+        places = self.uses.scopes.places
+        return {
+            alias: place
+            for place in places
+            if isinstance(place.statement, (ast.Import, ast.ImportFrom))
+            for alias in place.statement.names
+        }
 
     @cached_property
     def _extensible(self) -> dict[str, ast.ImportFrom]:
@@ -109,9 +118,31 @@ class Naming:
         if binding.kind not in (BindingKind.IMPORT, BindingKind.FROM) or binding.fallback:
             return False
         deferred = scope is not use.place.scope
-        return isinstance(binding.node, ast.alias) and (
-            binding.node.lineno < use.node.lineno or (deferred and scope is self.uses.scopes.module)
+        return (
+            isinstance(binding.node, ast.alias)
+            and (binding.node.lineno < use.node.lineno or (deferred and scope is self.uses.scopes.module))
+            and _branches(self._imports[binding.node]) <= self._branches_of(use)
         )
+
+    def _branches_of(self, use: Use) -> set[int]:
+        """The branches that have been taken where the use runs: those around it, and around the import of its name."""
+        own = self._own_import(use)
+        return _branches(use.place) | (_branches(self._imports[own.node]) if own else set())
+
+    def _own_import(self, use: Use) -> Binding | None:
+        """The one import that binds the name with which the use begins."""
+        node: ast.AST = use.node
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        if isinstance(node, ast.alias):
+            name = node.asname or node.name.partition(".")[0]
+        elif isinstance(node, ast.Name):
+            name = node.id
+        else:
+            return None
+        owner = use.place.scope.find(name)
+        bindings = owner.bindings[name] if owner else []
+        return bindings[0] if len(bindings) == 1 and bindings[0].node in self._imports else None
 
     def rebind(self, use: Use, name: str) -> Rebind | None:
         """Lets the imported name of ``use`` stand for another symbol, for all its uses at once.
@@ -119,22 +150,26 @@ class Naming:
         ``from torch.jit import Final`` → ``from typing import Final``. None unless the name is bound once, by a
         plain ``from`` import.
         """
-        if isinstance(use.node, ast.Name):
-            bound = use.node.id
-        elif isinstance(use.node, ast.alias):
-            bound = use.node.asname or use.node.name
-        else:
+        own = self._own_import(use) if not isinstance(use.node, ast.Attribute) else None
+        if own is None or own.kind is not BindingKind.FROM or own.alternative:
             return None
-        owner = use.place.scope.find(bound)
-        bindings = owner.bindings[bound] if owner else []
-        if len(bindings) != 1 or bindings[0].kind is not BindingKind.FROM or bindings[0].alternative:
-            return None
-        alias = bindings[0].node
-        statement = self._from_imports.get(alias)
-        if statement is None or not isinstance(alias, ast.alias):
-            return None
+        statement, alias = self._imports[own.node].statement, own.node
+        assert isinstance(statement, ast.ImportFrom)
+        assert isinstance(alias, ast.alias)
         module, _, leaf = name.rpartition(".")
         return Rebind(statement, alias, module, leaf)
+
+    def _beside(self, use: Use, name: str) -> Symbol | None:
+        """Adds to the ``from`` import that the use's own name comes from, if it is of the same module."""
+        module, _, leaf = name.rpartition(".")
+        own = self._own_import(use)
+        if own is None or own.kind is not BindingKind.FROM or own.module != module or own.alternative:
+            return None
+        statement = self._imports[own.node].statement
+        if hasattr(builtins, leaf) or leaf in self._bound or self._binds_anything:
+            return None
+        assert isinstance(statement, ast.ImportFrom)
+        return Symbol(leaf, (ExtendImport(statement, leaf),))
 
     def _extend(self, name: str) -> Symbol | None:
         """Adds to a ``from`` import of the same module that stands at the top level of the file."""
@@ -167,3 +202,12 @@ class Naming:
         if bound in self._bound:
             return None
         return Symbol(text, (added,))
+
+
+def _branches(place: Place) -> set[int]:
+    """What tells the branches of ``if``, loops and ``match`` that a place stands in."""
+    return {
+        id(one.block)
+        for one in place.outwards()
+        if one.parent and isinstance(one.parent.statement, _BRANCHING)
+    }

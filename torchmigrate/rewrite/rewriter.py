@@ -80,7 +80,14 @@ class Rewriter:
             case say.Remove() | say.Unwrap() | say.Decide() | say.DropImports():
                 stand = regions.on_own_lines(regions.statements.of(change.statement))
                 return regions.slot(stand), stand
-            case say.Insert() | say.ReplaceStatement() | say.Annotate() | say.Rebind() | say.ExtendImport():
+            case (
+                say.Insert()
+                | say.ReplaceStatement()
+                | say.Annotate()
+                | say.Rebind()
+                | say.MoveImport()
+                | say.ExtendImport()
+            ):
                 stand = regions.on_own_lines(regions.statements.of(change.statement))
                 return regions.whole(stand), stand
             case say.DropItems(statement=node):

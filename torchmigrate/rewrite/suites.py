@@ -136,7 +136,7 @@ class Suites:
             new = new.with_changes(body=kept)
         for small, planned in zip(kept, plans, strict=False):
             for change in planned:
-                if isinstance(change, say.Rebind):
+                if isinstance(change, (say.Rebind, say.MoveImport)):
                     return rebound(new, cst.ensure_type(small, cst.ImportFrom), change)
         return self._around(around, new) if kept else []
 

@@ -13,16 +13,19 @@ from torchmigrate.model.findings import Change as Edit
 from torchmigrate.rewrite.changes import (
     AddArgument,
     DropArguments,
+    MoveImport,
     NameArgument,
     Part,
     Rename,
     replace,
     template,
 )
+from torchmigrate.tables import changes
+from torchmigrate.tables.changes import Recipe
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.tables.changes import Change, Recipe
+    from torchmigrate.tables.changes import Change
 
 _NAME = re.compile(r"\btorch(?:\.\w+)+")
 
@@ -30,7 +33,7 @@ _NAME = re.compile(r"\btorch(?:\.\w+)+")
 def fitting(use: Use, ctx: Context, change: Change) -> Fix:
     """The fix of the first recipe that fits the use. Raises NoFix."""
     for recipe in change.recipes:
-        edits = _carried_out(recipe, use, ctx)
+        edits = _moved(change, use, ctx) or _carried_out(recipe, use, ctx)
         if edits is not None:
             safety = Safety.UNSAFE if recipe.unsafe else Safety.SAFE
             reason = f"; unsafe because {recipe.unsafe}" if recipe.unsafe else ""
@@ -84,6 +87,35 @@ def _carried_out(recipe: Recipe, use: Use, ctx: Context) -> list[Edit] | None:
     if recipe.write:
         return _written(recipe, use, ctx)
     return _renamed(recipe, use, ctx)
+
+
+def _moved(change: Change, use: Use, ctx: Context) -> list[Edit] | None:
+    """Exchanges the module of an import of several names, where all of them have moved as this one has."""
+    module = _module(change, use.name)
+    named = ctx.rebound(use, f"{module}.{use.name.rpartition('.')[2]}") if module else None
+    if module is None or named is None or len(named.statement.names) == 1:
+        return None
+    for alias in named.statement.names:
+        symbol = f"{named.statement.module}.{alias.name}"
+        other = _by_symbol().get(symbol)
+        if other is None or other.needs > change.needs or _module(other, symbol) != module:
+            return None
+    return [MoveImport(named.statement, module)]
+
+
+def _module(change: Change, symbol: str) -> str | None:
+    """The module that has the symbol now, if it is the same thing under the same name."""
+    recipe = change.recipes[0]
+    leaf = symbol.rpartition(".")[2]
+    module, _, name = recipe.to.replace("{leaf}", leaf).rpartition(".")
+    return module if name == leaf and recipe == Recipe(to=recipe.to) else None
+
+
+@cache
+def _by_symbol() -> Mapping[str, Change]:
+    """The changes with recipes of all names."""
+    found = changes.by_symbol(changes.Kind.REMOVED, changes.Kind.DEPRECATED, changes.Kind.DOCUMENTED)
+    return {symbol: change for symbol, change in found.items() if change.recipes}
 
 
 def _renamed(recipe: Recipe, use: Use, ctx: Context) -> list[Edit] | None:
