@@ -83,11 +83,6 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _fix(use: Use, ctx: Context, operator: Operator, index: int) -> Fix:
     definition = replace(use, node=operator.call.func, place=operator.place)
     group = ctx.symbol("torch.distributed.ProcessGroup", definition)
-    bindings = ctx.uses.scopes.module.bindings.get(group.text.partition(".")[0], ())
-    if any(binding.typing_only for binding in bindings):
-        raise NoFix(
-            f"`{group.text}` is imported for type checkers only, and the operator's schema is made of it"
-        )
     conversion = Conversion(ctx, group)
     changes = conversion.run(operator, index)
     converted = dict.fromkeys(found for found, _ in conversion.converted)

@@ -6,6 +6,7 @@ import json
 import re
 
 from torchmigrate.documents import shell
+from torchmigrate.documents.branches import Word
 from torchmigrate.documents.reader import Reader
 from torchmigrate.documents.references import Environment
 from torchmigrate.model.findings import Span
@@ -153,7 +154,7 @@ def _listed(reader: Reader, start: int, end: int) -> bool:
     words = []
     for match in re.finditer(r'"((?:\\.|[^"\\])*)"', reader.view[start:end]):
         span = Span(start + match.start(1), start + match.end(1))
-        words.append(shell.Word(match[1], span, Span(start + match.start(), start + match.end())))
+        words.append(Word(match[1], span, Span(start + match.start(), start + match.end())))
     shell.command(reader, words)
     reader.loose(start, end)
     return True

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from torchmigrate.documents.branches import Branches, Word
 from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
 from torchmigrate.documents.references import Style, Unit
 from torchmigrate.documents.values import unquoted
@@ -100,53 +100,6 @@ _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\??[:+]?=(?P<value>.*)", re.DOT
 _MAKE_VARIABLE = re.compile(
     r"^(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)[ \t]*(?:\?|:|::)?=[ \t]*(?P<value>[^#\r\n]*)", re.MULTILINE
 )
-
-
-class Branches:
-    """Knows, while commands go by, whether what is read stands in a branch, a loop or a function.
-
-    Which branch is taken is not known, and what one of them installs says nothing about the others.
-    """
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self._outer = reader.fixed
-        self._depth = 0
-        self._tested = False
-
-    def enter(self, words: list[Word]) -> None:
-        """Before a command is read."""
-        first = words[0].text if words else ""
-        self._depth += first in _OPENING
-        self._depth += sum(word.text.endswith("{") for word in words)
-        branch = BRANCH if self._depth or self._tested else ""
-        self._reader.fixed = self._outer or branch
-
-    def leave(self, words: list[Word], end: str) -> None:
-        """After a command that ``end`` ends; what comes after a test, or after a failure, is one way of two."""
-        first = words[0].text if words else ""
-        if first in _CLOSING or first.startswith("}"):
-            self._depth = max(0, self._depth - 1)
-        tested = first in ("[", "[[", "test") or self._tested
-        self._tested = end == "||" or (end == "&&" and tested) or (not words and self._tested)
-
-    def close(self) -> None:
-        """After the last command."""
-        self._reader.fixed = self._outer
-
-
-_OPENING = frozenset(["if", "case", "for", "while", "until", "select", "ifeq", "ifneq", "ifdef", "ifndef"])
-_CLOSING = frozenset(["fi", "esac", "done", "endif"])
-BRANCH = "it stands in a branch, and what the others install is not known here"
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """One word of a command; ``span`` leaves its quotes out."""
-
-    text: str
-    span: Span
-    outer: Span
 
 
 def read(reader: Reader) -> None:

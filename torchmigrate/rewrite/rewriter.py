@@ -13,7 +13,8 @@ from .difference import edits
 from .import_statements import placed
 from .layout import broken
 from .quoted import is_quoted, within
-from .region import Region, Regions
+from .region import Region
+from .regions import Regions
 from .statements import Stand
 from .tree import changed
 

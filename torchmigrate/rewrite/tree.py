@@ -23,7 +23,8 @@ from .layout import hang_of, outdented
 from .literals import with_suffix, with_text
 from .operands import without_operands
 from .parentheses import fitted, parenthesized, role_of, unneeded
-from .region import Region, first_after_docstring
+from .region import Region
+from .regions import first_after_docstring
 from .suites import Suites
 from .templates import expression, statements
 

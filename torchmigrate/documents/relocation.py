@@ -1,0 +1,240 @@
+"""What changes in each place of an environment when it moves to another build of torch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from torchmigrate.documents import architectures, images
+from torchmigrate.documents.references import Environment, Reference, Role, Style, Unit
+from torchmigrate.documents.specifiers import Clause, clauses, lowest
+from torchmigrate.documents.upgrade import (
+    COMPANIONS,
+    TORCH,
+    excluding,
+    is_older_library,
+    lacks,
+    left_behind,
+    library_edit,
+    release_of,
+    tag_of,
+)
+from torchmigrate.model.findings import Edit, NoFix
+from torchmigrate.model.options import Options
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.tables import matrix, wheels
+from torchmigrate.tables.matrix import Build
+from torchmigrate.text.source import Source
+
+_OFFICIAL = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/")
+
+
+@dataclass(slots=True)
+class Relocation:
+    """The edits of one move, collected; `releases` and `is_safe` speak of it once it is made."""
+
+    environment: Environment
+    source: Source
+    options: Options
+    chosen: Build
+    edits: list[Edit] = field(default_factory=list)
+    pins: int = 0
+    tags: set[str] = field(default_factory=set)
+    keeps_index: bool = False
+    moves_image: bool = False
+    replaced: set[str] = field(default_factory=set)
+
+    @property
+    def title(self) -> str:
+        """What the fix does."""
+        if self.moves_image and not self.pins and not self.tags:
+            return f"Use the image that goes with torch {self.chosen.version}"
+        return f"Ask for torch {self.chosen.version if self.pins else self.chosen.torch} in {self.chosen.variant}"
+
+    @property
+    def releases(self) -> dict[str, str]:
+        """The release of each package of the family that would be installed."""
+        found = {"torch": self.chosen.version}
+        for name in (*COMPANIONS, "triton"):
+            if self.environment.of(Sort.REQUIREMENT, name) and (
+                known := release_of(name, self.options.target)
+            ):
+                found[name] = known[0]
+        return found
+
+    def make(self) -> None:
+        """Collects the edits. Raises NoFix if one that is needed cannot be made."""
+        units = [unit for unit in self.environment.units if concerns_torch(unit)]
+        for unit in units:
+            if unit.fixed:
+                raise NoFix(unit.fixed)
+            if any(r.style is Style.CONDA for r in unit.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS)):
+                raise NoFix("which builds conda's channels have is not known here")
+        for reference in (r for unit in self.environment.units for r in unit.references):
+            if other := _other_accelerator(reference):
+                raise NoFix(
+                    f"{other} has builds of its own, and which of them the target has is not known here"
+                )
+        tags = {tag.name for unit in units for index in unit.of(Sort.INDEX) if (tag := tag_of(index))}
+        if len(tags) > 1:
+            raise NoFix(f"it offers several builds to choose from: {', '.join(sorted(tags))}")
+        for unit in units:
+            self._unit(unit)
+        self._images()
+
+    def _unit(self, unit: Unit) -> None:
+        for wheel in unit.of(Sort.WHEEL):
+            raise NoFix(f"held back by `{wheel.text.rpartition('/')[2]}`: it is one wheel")
+        for index in unit.of(Sort.INDEX):
+            if "/nightly" in index.text:
+                raise NoFix("an index of nightly builds has no release")
+            self._index(unit, index)
+        for torch in unit.of(Sort.REQUIREMENT, *TORCH):
+            self._torch(torch)
+        for companion in unit.of(Sort.REQUIREMENT, *COMPANIONS):
+            self._companion(companion)
+        for companion in unit.of(Sort.REQUIREMENT, "triton"):
+            self._companion(companion)
+        self._libraries(unit)
+
+    def is_safe(self) -> bool:
+        """Whether what is there cannot be installed at all, because the file itself asks for a torch without it."""
+        torches = self.environment.of(Sort.REQUIREMENT, *TORCH)
+        bounds = [lowest(torch) for torch in torches]
+        # A build that the tables do not know was given up before they begin.
+        newest = [wheels.last_with(tag) or wheels.COMPLETE_SINCE for tag in self.tags]
+        return (
+            self.pins == 0
+            and not self.moves_image
+            and bool(self.tags)
+            and all(wheels.last_with(tag) or not wheels.is_known(tag) for tag in self.tags)
+            and all(unit.role is Role.INSTALL for unit in self.environment.units)
+            and bool(bounds)
+            and all(bound is not None and bound > last for bound in bounds for last in newest)
+        )
+
+    def _index(self, unit: Unit, index: Reference) -> None:
+        tag = tag_of(index)
+        if tag is None or not lacks(tag.name, self.options):
+            return
+        self.tags.add(tag.name)
+        if index.several:
+            raise NoFix("the file gives several values for the index")
+        if index.removal is not None and self._may_go(unit, index):
+            self.edits.append(Edit(index.removal.start, index.removal.end, ""))
+            return
+        self.keeps_index = True
+        edit = index.value.edit(tag.start, tag.end, self.chosen.variant, wheels.full_cuda_versions())
+        if edit is None:
+            raise NoFix("the index is put together from several places")
+        self.edits.append(edit)
+        self.edits += _renamed(unit, tag.name, self.chosen.variant)
+
+    def _may_go(self, unit: Unit, index: Reference) -> bool:
+        """Whether the default index gives the chosen build: not on Windows, where it gives the one for the CPU."""
+        if not self.chosen.default or not _OFFICIAL.match(index.text) or index.option == "--torch-backend":
+            return False
+        if index.value.pieces[0].span != index.span:
+            return False  # it comes from a variable, to be chosen from outside
+        only_there = any(r.name.startswith("pytorch-triton") for r in unit.of(Sort.REQUIREMENT))
+        return (
+            not only_there
+            and re.search(rb"(?i)\bwindows\b|win32|win_amd64|\.bat\b", self.source.text) is None
+        )
+
+    def _torch(self, torch: Reference) -> None:
+        found = excluding(torch, self.options)
+        local = [
+            clause
+            for clause in clauses(torch)
+            if clause.local and clause.local.startswith("cu") and clause not in found
+        ]
+        for clause in found:
+            build = self._local(clause)
+            self._write(torch, clause, clause.raised(self.chosen.version, build))
+            self.pins += 1
+        for clause in local:
+            if lacks(clause.local, self.options):
+                self.tags.add(clause.local)
+                build = self._local(clause)
+                self._write(torch, clause, clause.public + (f"+{build}" if build else ""))
+
+    def _local(self, clause: Clause) -> str:
+        """The local version to pin: none where the index goes and the default one gives the build; ``cpu`` stays."""
+        if not clause.local.startswith("cu"):
+            return clause.local
+        return "" if self.chosen.default and not self.keeps_index else self.chosen.variant
+
+    def _companion(self, companion: Reference) -> None:
+        allowed = release_of(companion.name, self.options.target)
+        found = left_behind(companion, self.options)
+        for clause in found:
+            self._write(companion, clause, clause.raised(allowed[0], self._local_of(companion, clause)))
+            self.pins += 1
+        for clause in clauses(companion):
+            if clause not in found and clause.local.startswith("cu") and lacks(clause.local, self.options):
+                build = self._local_of(companion, clause)
+                self._write(companion, clause, clause.public + (f"+{build}" if build else ""))
+
+    def _local_of(self, companion: Reference, clause: Clause) -> str:
+        pinned = matrix.companion_torch(companion.name, release_of(companion.name, self.options.target)[0])
+        return self._local(clause) if pinned else ""
+
+    def _libraries(self, unit: Unit) -> None:
+        for reference in unit.of(Sort.REQUIREMENT):
+            if not is_older_library(reference, self.chosen):
+                continue
+            edit = library_edit(reference, self.chosen, self.options.target)
+            if edit is None:
+                raise NoFix(
+                    f"held back by `{reference.name}{reference.text}`: remove it with the others, torch brings its own"
+                )
+            self.edits.append(edit)
+            self.replaced.add(reference.name)
+            self.pins += 1
+
+    def _images(self) -> None:
+        """The image that extensions are compiled in goes with torch, and one that brings torch is torch."""
+        for image in self.environment.of(Sort.IMAGE):
+            edit = images.edit(image, self.options.target, self.chosen)
+            if edit is not None:
+                self.edits.append(edit)
+                self.moves_image = True
+        if self.moves_image and self.chosen.cuda:
+            for variable in self.environment.of(Sort.VARIABLE, *architectures.NAMES):
+                if architectures.gone(variable, self.chosen.cuda):
+                    self.edits.append(architectures.edit(variable, self.chosen.cuda))
+
+    def _write(self, reference: Reference, clause: Clause, version: str) -> None:
+        if reference.fixed:
+            raise NoFix(reference.fixed)
+        if reference.several:
+            raise NoFix(f"the file gives several values for the version of {reference.name}")
+        edit = reference.value.edit(clause.start, clause.end, version)
+        if edit is None:
+            raise NoFix(f"the version of {reference.name} is put together from several places")
+        self.edits.append(edit)
+
+
+def _other_accelerator(reference: Reference) -> str:
+    """The accelerator other than CUDA that a reference names."""
+    if reference.name == "intel-extension-for-pytorch":
+        return reference.name
+    named = re.search(r"(?:/whl/(?:test/|nightly/)?|\+)(rocm|xpu)", reference.text)
+    return named[1] if named else ""
+
+
+def _renamed(unit: Unit, old: str, new: str) -> Iterator[Edit]:
+    """The edits that take the old variant out of the names that the file gives to its indexes."""
+    for name in unit.of(Sort.NAME):
+        for match in re.finditer(rf"(?<![A-Za-z0-9]){old}(?![0-9])", name.text):
+            edit = name.value.edit(*match.span(), new)
+            if edit is not None:
+                yield edit
+
+
+def concerns_torch(unit: Unit) -> bool:
+    """Whether torch comes from here: a command or a list that asks for it, or a choice of its build for all of them."""
+    chooses = any(index.option == "--torch-backend" for index in unit.of(Sort.INDEX))
+    return chooses or bool(unit.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS))
