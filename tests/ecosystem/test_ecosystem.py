@@ -54,8 +54,9 @@ class Run:
 
 
 def torchmigrate(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs the tool as a user does, in a folder; fails on a fault of the tool itself."""
-    command = [sys.executable, "-m", "torchmigrate", *arguments, *OPTIONS, "."]
+    """Runs the tool as a user does, in a folder, with what it knows of earlier runs; fails on a fault of the tool itself."""
+    kept = ("--cache-dir", str(folder.parent / "cache"))
+    command = [sys.executable, "-m", "torchmigrate", *arguments, *OPTIONS, *kept, "."]
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False, timeout=HANGS
     )
