@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -20,9 +19,8 @@ from torchmigrate.api import Context
 from torchmigrate.cli.pages import as_page
 from torchmigrate.model.findings import Change
 from torchmigrate.model.rule import Rule
-from torchmigrate.project.ignores import EXCLUDE
 from torchmigrate.rewrite import changes
-from torchmigrate.settings.settings import default_as_toml, fields, key
+from torchmigrate.settings import config
 
 DOCS = ROOT / "docs"
 RULES = DOCS / "rules"
@@ -72,7 +70,7 @@ def parts() -> list[Part]:
         Part(contributing, "context", context_table),
         Part(contributing, "changes", changes_table),
         Part(DOCS / "rules.md", "rules", rules_index),
-        Part(DOCS / "settings.md", "settings", settings_table),
+        Part(DOCS / "settings.md", "settings", config.markdown),
         Part(DOCS / "plugins.md", "example", plugin_example),
     ]
 
@@ -194,19 +192,6 @@ def _rewritten(rewrite: Rewrite) -> tuple[str, ...]:
     before, after = ("<br>".join(f"`{line}`" for line in lines) for lines in rewrite.lines)
     safe = "yes" if rewrite.safe else f"no: {rewrite.unsafe}"
     return before, after, safe, ", ".join(f"[{code}](docs/rules/{code}.md)" for code in rewrite.codes)
-
-
-def settings_table() -> str:
-    """Every setting: its key, its values, its default and its description."""
-    rows = []
-    for one in fields():
-        default = "the usual folders without code" if one.default == EXCLUDE else _toml(default_as_toml(one))
-        rows.append((f"`{key(one.name)}`", one.metadata["kind"].expects, default, one.metadata["help"]))
-    return _table(("Setting", "Value", "Default", ""), rows)
-
-
-def _toml(value: object) -> str:
-    return f"`{json.dumps(value)}`"
 
 
 def plugin_example() -> str:

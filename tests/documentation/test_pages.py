@@ -1,0 +1,31 @@
+"""What pages name is there: the codes of rules, and settings with their values."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.documentation.declared import own_rules
+from tests.documentation.sessions import BLOCK, name_of, pages
+from torchmigrate.settings import config
+from torchmigrate.text.toml import toml_loads
+
+FOR_USERS = [page for page in pages() if page.name not in ("CONTRIBUTING.md", "CHANGELOG.md")]
+OTHERS = {"ZA"}
+"""How the codes of other packages begin, of which one is an example."""
+
+
+@pytest.mark.parametrize("page", FOR_USERS, ids=name_of)
+def test_codes_are_those_of_rules(page: Path) -> None:
+    named = set(re.findall(r"\b([A-Z]{2}\d{3})\b", page.read_text("utf-8")))
+    assert [code for code in sorted(named - own_rules().keys()) if code[:2] not in OTHERS] == []
+
+
+@pytest.mark.parametrize("page", FOR_USERS, ids=name_of)
+def test_settings_are_understood(page: Path) -> None:
+    for block in BLOCK.finditer(page.read_text("utf-8")):
+        if block["language"] == "toml":
+            table = toml_loads(block["text"]).get("tool", {}).get("torchmigrate", {})
+            config.parse(table, name_of(page))
