@@ -67,8 +67,8 @@ REWRITES = (
 
         def publish(model, x, batch):
             traced = torch.jit.trace(model, (x,))
-            traced.save("model.pt")
-            return torch.jit.load("model.pt")(batch)
+            traced.save("m.pt")
+            scores = torch.jit.load("m.pt")(batch)
         """,
         "the sizes of the example are kept, and the file has to be made again",
     ),
@@ -86,8 +86,8 @@ REWRITES = (
         """
         import torch
 
-        def publish(model, x):
-            torch.onnx.export(torch.jit.script(model), (x,), "model.onnx")
+        def publish(m, x):
+            torch.onnx.export(torch.jit.script(m), (x,), "m.onnx")
         """,
         "another exporter makes another graph",
     ),
@@ -112,7 +112,7 @@ REWRITES = (
 
         def total(x):
             group = dist.new_group()
-            return funcol.all_reduce(x, "sum", group.group_name)
+            y = funcol.all_reduce(x, "sum", group.group_name)
         """
     ),
     Rewrite(
@@ -144,7 +144,7 @@ REWRITES = (
         from torch.nn import functional as F
 
         def loss(x, y):
-            return F.mse_loss(x, y, size_average=False)
+            e = F.mse_loss(x, y, size_average=False)
         """
     ),
     Rewrite(
@@ -160,7 +160,7 @@ REWRITES = (
         import os
         import torch
 
-        os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+        os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "backend:native"
         """,
         "scripts, and a torch before 2.9, know the old name only",
     ),
