@@ -57,3 +57,11 @@ def test_a_dead_link_is_noticed(link: str, tmp_path: Path) -> None:
         f"# A page\n[a](there.md) [b](#a-page) [c](there.md#here-and-there) [d]({link}) `[e](gone)`\n"
     )
     assert dead(page) == [link]
+
+
+def test_the_navigation_leads_to_every_page() -> None:
+    listed = set(
+        re.findall(r"^ +- .*: (\S+\.md)$", (ROOT / "docs/site/mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    )
+    made = {"index.md", "changelog.md"}
+    assert listed - made == {page.name for page in (ROOT / "docs").glob("*.md")}
