@@ -13,7 +13,7 @@ from rich.text import Text
 from tests.documentation.declared import ROOT
 
 PICTURE = ROOT / "docs" / "images" / "check.svg"
-COMMAND = "torchmigrate check ranker"
+COMMAND = "torchmigrate check --select CU501,TS102"
 WIDTH = 100
 
 _FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
