@@ -54,17 +54,21 @@ def told(text: str) -> Iterator[list[str]]:
                 yield list(itertools.takewhile(lambda word: word not in ("|", "||", "&&", ">"), words))
 
 
-def understood(name: str, *arguments: str) -> None:
+def understood(words: list[str], group: click.Group = cli) -> None:
     """Raises UsageError where the command line would."""
-    command = cli.get_command(click.Context(cli), name)
+    name, *arguments = words
+    command = group.get_command(click.Context(group), name)
     assert command is not None, name
-    command.make_context(name, list(arguments))
+    if isinstance(command, click.Group):
+        understood(arguments, command)
+    else:
+        command.make_context(name, arguments)
 
 
 @pytest.mark.parametrize("page", pages(), ids=name_of)
 def test_the_commands_are_understood(page: Path) -> None:
     for words in told(page.read_text("utf-8")):
-        understood(*words)
+        understood(words)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +82,7 @@ def test_the_commands_are_understood(page: Path) -> None:
 def test_an_option_that_there_is_not_is_noticed(line: str) -> None:
     (words,) = told(f"```sh\n{line}\n```\n")
     with pytest.raises(click.UsageError, match="no-such"):
-        understood(*words)
+        understood(words)
 
 
 def test_the_recipes_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
