@@ -1,4 +1,4 @@
-"""What pages name is there: the codes of rules, and settings with their values."""
+"""What pages name is there: the codes of rules, settings with their values, and versions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 
 from tests.documentation.declared import own_rules
 from tests.documentation.sessions import BLOCK, name_of, pages
+from torchmigrate import __version__
+from torchmigrate.model.versions import NEWEST, OLDEST, render
 from torchmigrate.settings import config
 from torchmigrate.text.toml import toml_loads
 
@@ -29,3 +31,11 @@ def test_settings_are_understood(page: Path) -> None:
         if block["language"] == "toml":
             table = toml_loads(block["text"]).get("tool", {}).get("torchmigrate", {})
             config.parse(table, name_of(page))
+
+
+@pytest.mark.parametrize("page", FOR_USERS, ids=name_of)
+def test_versions_are_those_of_today(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert set(re.findall(r"(?:\brev: v|\btorchmigrate==)([\d.]+\d)", text)) <= {__version__}
+    known = rf"\btorch {re.escape(render(OLDEST))} to (\d+\.\d+)"
+    assert set(re.findall(known, BLOCK.sub("", text))) <= {render(NEWEST)}
