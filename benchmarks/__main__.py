@@ -21,10 +21,10 @@ from pathlib import Path
 from benchmarks import commands, trees
 from benchmarks.compare import START, goals
 from benchmarks.measure import Costs, in_turns, run
-from benchmarks.report import in_readme, text, text_of
+from benchmarks.report import in_page, text, text_of
 from benchmarks.results import RECORDED, Results, Tree
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 GROWTH = "growth"
 PARTS = (START, *trees.PACKAGES, GROWTH)
 COPIES = (1, 2, 4, 8, 16)
@@ -121,7 +121,9 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--torchfix", action="store_true", help="run TorchFix, for a quarter of an hour")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write what was measured to a file")
-    parser.add_argument("--readme", action="store_true", help=f"only write {RECORDED.name} into the README")
+    parser.add_argument(
+        "--page", action="store_true", help=f"only write {RECORDED.name} into docs/{PAGE.name}"
+    )
     options = parser.parse_args(arguments)
     if options.pairs < 1:
         parser.error("--pairs: at least 1")
@@ -141,21 +143,21 @@ def bind() -> None:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
 
 
-def write_readme() -> None:
-    """Writes the recorded run into the README; raises OSError or ValueError where one of the two is not as expected."""
+def write_page() -> None:
+    """Writes the recorded run into its page; raises OSError or ValueError where one of the two is not as expected."""
     try:
         results = Results.from_json(RECORDED.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{RECORDED}: {error}") from error
-    README.write_text(in_readme(README.read_text(encoding="utf-8"), results), encoding="utf-8")
+    PAGE.write_text(in_page(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the benchmarks, or writes the recorded ones into the README; returns the exit status."""
+    """Runs the benchmarks, or writes the recorded ones into their page; returns the exit status."""
     options = parsed(arguments)
     try:
-        if options.readme:
-            write_readme()
+        if options.page:
+            write_page()
             return 0
         bind()
         with tempfile.TemporaryDirectory(prefix="benchmarks-") as name:

@@ -1,4 +1,4 @@
-"""Prints the costs and ratios of a run, for a terminal and for the README."""
+"""Prints the costs and ratios of a run, for a terminal and for docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def text(results: Results) -> Iterator[str]:
 
 
 def markdown(results: Results) -> str:
-    """The section of the README, between its marks: what there is a goal for."""
+    """The section of the page, between its marks: what there is a goal for."""
     lines = [f"{results.heading()}.", legend(results), "", *_markdown(HEADS, _judged(_ratios(results)))]
     if results.growth:
         lines += ["", growth_legend(results), "", *_markdown(GROWTH_HEADS, _judged(_growth(results)))]
@@ -67,12 +67,12 @@ def growth_legend(results: Results) -> str:
     return f"Copies of {results.grown} beside each other; CPU per file is a ratio to one copy, largest is the largest process."
 
 
-def in_readme(readme: str, results: Results) -> str:
-    """The README with the section of these results; raises ValueError where it has no marks for it."""
-    before, begin, rest = readme.partition(BEGIN)
+def in_page(page: str, results: Results) -> str:
+    """The page with the section of these results; raises ValueError where it has no marks for it."""
+    before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"README.md: no {BEGIN} … {END}")
+        raise ValueError(f"docs/benchmarks.md: no {BEGIN} … {END}")
     return before + markdown(results) + after
 
 

@@ -16,7 +16,7 @@ from benchmarks.commands import RUFF_VERSION, TORCHFIX_VERSION
 from benchmarks.measure import Costs
 
 RECORDED = Path(__file__).with_name("results.json")
-"""The run that the README reports."""
+"""The run that docs/benchmarks.md reports."""
 
 
 @dataclass

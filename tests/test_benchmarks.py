@@ -13,7 +13,6 @@ from benchmarks.measure import Costs
 from benchmarks.results import RECORDED, Results, Tree
 
 from .ecosystem.packages import Package
-from .test_readme import README
 
 
 def results() -> Results:
@@ -110,16 +109,16 @@ def test_the_tables_have_a_line_for_each_comparison() -> None:
     assert f"2 20 {commands.ONE} 2.0 1.00 50 50" in words
 
 
-def test_the_readme_agrees_with_the_recorded_run() -> None:
-    text = README.read_text(encoding="utf-8")
+def test_the_page_agrees_with_the_recorded_run() -> None:
+    text = __main__.PAGE.read_text(encoding="utf-8")
     assert report.markdown(Results.from_json(RECORDED.read_text(encoding="utf-8"))) in text
 
 
 def test_the_section_is_replaced_between_its_marks() -> None:
-    text = report.in_readme(f"a\n{report.BEGIN}\nold\n{report.END}\nb\n", results())
+    text = report.in_page(f"a\n{report.BEGIN}\nold\n{report.END}\nb\n", results())
     assert text == f"a\n{report.markdown(results())}\nb\n"
     with pytest.raises(ValueError, match="no <!-- speed -->"):
-        report.in_readme("a\n", results())
+        report.in_page("a\n", results())
 
 
 @pytest.fixture
@@ -168,20 +167,20 @@ def test_what_cannot_be_run_is_said_in_one_line(
     assert capsys.readouterr().err == "python -m benchmarks: exit status 3: sh -c exit 3: it said nothing\n"
 
 
-def test_a_broken_record_leaves_the_readme_alone(
+def test_a_broken_record_leaves_the_page_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record, readme = tmp_path / "results.json", tmp_path / "README.md"
-    readme.write_text(f"a\n{report.BEGIN}\n{report.END}\n")
+    record, page = tmp_path / "results.json", tmp_path / "benchmarks.md"
+    page.write_text(f"a\n{report.BEGIN}\n{report.END}\n")
     monkeypatch.setattr(__main__, "RECORDED", record)
-    monkeypatch.setattr(__main__, "README", readme)
+    monkeypatch.setattr(__main__, "PAGE", page)
     record.write_text("[]")
-    assert __main__.main(["--readme"]) == 2
+    assert __main__.main(["--page"]) == 2
     assert "results.json: not a record of the benchmarks" in capsys.readouterr().err
-    assert readme.read_text() == f"a\n{report.BEGIN}\n{report.END}\n"
+    assert page.read_text() == f"a\n{report.BEGIN}\n{report.END}\n"
     record.write_text(results().to_json())
-    assert __main__.main(["--readme"]) == 0
-    assert readme.read_text() == f"a\n{report.markdown(results())}\n"
+    assert __main__.main(["--page"]) == 0
+    assert page.read_text() == f"a\n{report.markdown(results())}\n"
 
 
 @pytest.mark.parametrize(

@@ -66,5 +66,6 @@ EXAMPLES = {
     "ExtendImport": Example("from a import b\n", 'ExtendImport(statement, "c")'),
     "DropImports": Example("from a import b, c\n", "DropImports(statement, (statement.names[0],))"),
     "Rebind": Example("from a import b, c\n", 'Rebind(statement, statement.names[0], "typing", "b")'),
+    "MoveImport": Example("from a import b, c\n", 'MoveImport(statement, "d")'),
 }
 """By the name of the class."""

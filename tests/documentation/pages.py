@@ -1,29 +1,32 @@
-"""The parts of the documentation that are written from the code."""
+"""What of the documentation is written from the code: parts of pages, and whole pages."""
 
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.documentation.declared import ROOT, own_rules, severities
 from tests.documentation.examples import EXAMPLES
+from tests.documentation.rewrites import REWRITES, Rewrite
 from torchmigrate import api
-from torchmigrate.api import Context, Severity
+from torchmigrate.api import Context
 from torchmigrate.cli.pages import as_page
-from torchmigrate.engine.registry import rules
 from torchmigrate.model.findings import Change
 from torchmigrate.model.rule import Rule
-from torchmigrate.model.versions import NEWEST, OLDEST, Version, parse, render, severity
 from torchmigrate.rewrite import changes
+from torchmigrate.settings import config
 
-ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+RULES = DOCS / "rules"
+"""A page for each rule."""
+_LIST = re.compile(r"^(?!- )(\S.*)\n(?= {0,3}- )", re.MULTILINE)
+"""The line before a list: many renderers want an empty one between them."""
 OTHERS = "Z"
 """How the codes of rules begin that other packages bring; no rule here does."""
 RESERVED = {"ER6": "embedded runtime", "AD9": "advice"}
@@ -58,27 +61,18 @@ class Part(NamedTuple):
 
 def parts() -> list[Part]:
     """Every part that is written from the code."""
-    contributing = ROOT / "CONTRIBUTING.md"
+    readme, contributing = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
     return [
-        Part(ROOT / "README.md", "families", families_table),
+        Part(readme, "rewrites", rewrites_table),
+        Part(readme, "families", families_table),
         Part(contributing, "codes", codes_table),
         Part(contributing, "api", api_table),
         Part(contributing, "context", context_table),
         Part(contributing, "changes", changes_table),
-        Part(ROOT / "docs" / "rules.md", "rules", rules_page),
-        Part(ROOT / "docs" / "plugins.md", "example", plugin_example),
+        Part(DOCS / "rules.md", "rules", rules_index),
+        Part(DOCS / "settings.md", "settings", config.markdown),
+        Part(DOCS / "plugins.md", "example", plugin_example),
     ]
-
-
-@cache
-def own_rules() -> Mapping[str, Rule]:
-    """The rules in this repository, by code: other packages may offer more where the tests run."""
-    return {code: rule for code, rule in rules().items() if file_of(rule).exists()}
-
-
-def file_of(rule: Rule) -> Path:
-    """Where a rule of this repository lies."""
-    return ROOT / "rules" / rule.family.replace("-", "_") / f"{rule.name.replace('-', '_')}.py"
 
 
 def families() -> dict[str, list[Rule]]:
@@ -98,10 +92,14 @@ def families_table() -> str:
     """The families: what their codes begin with, and the first paragraph of their package's docstring."""
     rows = []
     for name, family in families().items():
-        doc = inspect.getdoc(import_module(f"torchmigrate.rules.{name.replace('-', '_')}")) or ""
-        said = " ".join(doc.split("\n\n")[0].split()).removesuffix(".")
-        rows.append((_codes(prefixes(family)), f"`{name}`", said))
+        link = f"[`{name}`](docs/rules.md#{name})"
+        rows.append((_codes(prefixes(family)), link, _said_of(name)))
     return _table(("Codes", "Family", "What"), rows)
+
+
+def _said_of(family: str) -> str:
+    doc = inspect.getdoc(import_module(f"torchmigrate.rules.{family.replace('-', '_')}")) or ""
+    return " ".join(doc.split("\n\n")[0].split()).removesuffix(".")
 
 
 def codes_table() -> str:
@@ -162,68 +160,44 @@ def vocabulary() -> list[str]:
     ]
 
 
-def rules_page() -> str:
-    """Every rule in the order of codes: what `torchmigrate explain` says of it, and its severities."""
-    return "\n".join(_section(rule) for rule in own_rules().values())
+def rules_index() -> str:
+    """Every rule below its family, with a link to its page."""
+    return "\n".join(_section(name, family) for name, family in families().items())
+
+
+def _section(name: str, family: list[Rule]) -> str:
+    rows = [
+        (f"[{rule.code}](rules/{rule.code}.md)", rule.name, _summary(rule), rule.safety.value)
+        for rule in family
+    ]
+    return f"## {name}\n\n{_said_of(name)}.\n\n{_table(('Code', 'Name', 'What it finds', 'Fix'), rows)}"
+
+
+def _summary(rule: Rule) -> str:
+    return rule.summary if rule.default else f"{rule.summary} Off unless selected."
+
+
+def page_of(rule: Rule) -> str:
+    """What `torchmigrate explain` says of a rule, and how severe its findings are."""
+    explained = _LIST.sub(r"\1\n\n", as_page(rule, color=False).rstrip())
+    return f"{explained}\n- Severity: {severities(rule)}\n\n[All rules](../rules.md)\n"
+
+
+def rewrites_table() -> str:
+    """What fixing makes of some examples, and how far that can be trusted."""
+    return _table(("Before", "After", "Safe?"), [_rewritten(rewrite) for rewrite in REWRITES])
+
+
+def _rewritten(rewrite: Rewrite) -> tuple[str, ...]:
+    before, after = ("<br>".join(f"`{line}`" for line in lines) for lines in rewrite.lines)
+    safe = "yes" if rewrite.safe else f"no: {rewrite.unsafe}"
+    return before, after, f"{safe} ({', '.join(f'[{code}](docs/rules/{code}.md)' for code in rewrite.codes)})"
 
 
 def plugin_example() -> str:
     """The rule of the package that shows how others bring rules."""
     file = ROOT / "tests" / "data" / "plugin" / "acme_torch_rules" / "acme" / "global_seed.py"
     return f"```python\n{file.read_text('utf-8')}```\n"
-
-
-def _section(rule: Rule) -> str:
-    heading, rest = as_page(rule, color=False).split("\n", 1)
-    return f"#{heading}\n{rest.rstrip()}\n- Severity: {severities(rule)}\n"
-
-
-def severities(rule: Rule) -> str:
-    """How bad findings of a rule are: by its versions, and otherwise as its fixtures have them."""
-    if rule.deprecated is None and rule.breaks is None:
-        return " or ".join(sorted(recorded().get(rule.code, {"info"}), key=_rank))
-
-    def at(version: Version) -> Severity:
-        return severity(version, rule.deprecated, rule.breaks)
-
-    versions = [(OLDEST[0], minor) for minor in range(OLDEST[1], NEWEST[1] + 1)]
-    said, first = at(OLDEST).value, _first_said(rule)
-    if first is not None:
-        versions = [version for version in versions if version >= first]
-        said = f"{at(first).value} from torch {render(first)}"
-    for older, newer in pairwise(versions):
-        if at(older) is not at(newer):
-            said += f", {at(newer).value} from torch {render(newer)}"
-    others = recorded().get(rule.code, set()) - {at(version).value for version in versions}
-    return said + (f"; {' or '.join(sorted(others, key=_rank))} for some findings" if others else "")
-
-
-def _first_said(rule: Rule) -> Version | None:
-    """Before which target a rule has nothing to say, if all of its findings in the fixtures have one."""
-    folder = ROOT / "fixtures" / file_of(rule).relative_to(ROOT / "rules").with_suffix("")
-    texts = [file.read_text("utf-8") for file in folder.glob("*.findings")]
-    lines = [line for text in texts for line in text.splitlines() if f" {rule.code} " in line]
-    silent = [re.search(r"silent before (\d+\.\d+)\)", line) for line in lines]
-    return parse(min(found[1] for found in silent if found)) if lines and all(silent) else None
-
-
-@cache
-def recorded() -> Mapping[str, set[str]]:
-    """The severities that the fixtures have, by code."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for file in (ROOT / "fixtures").glob("*/*/*.findings"):
-        for code, value in re.findall(
-            r"^\S.*?\d ([A-Z]{2}\d{3}) (error|warning|info)\b", file.read_text("utf-8"), re.MULTILINE
-        ):
-            found[code].add(value)
-    for file in (ROOT / "fixtures").rglob("*.expected.json"):
-        for finding in json.loads(file.read_text("utf-8"))["findings"]:
-            found[finding["code"]].add(finding["severity"])
-    return found
-
-
-def _rank(value: str) -> int:
-    return -Severity(value).rank
 
 
 def _doc(member: object) -> str:

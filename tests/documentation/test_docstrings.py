@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.documentation.pages import ROOT, own_rules
+from tests.documentation.declared import ROOT, own_rules
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety
 

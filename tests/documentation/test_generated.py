@@ -6,8 +6,20 @@ from collections import Counter
 
 import pytest
 
+from tests.documentation.declared import own_rules
 from tests.documentation.examples import EXAMPLES
-from tests.documentation.pages import OTHERS, RESERVED, Part, families, own_rules, parts, prefixes, vocabulary
+from tests.documentation.pages import (
+    OTHERS,
+    RESERVED,
+    RULES,
+    Part,
+    families,
+    page_of,
+    parts,
+    prefixes,
+    vocabulary,
+)
+from tests.documentation.rewrites import REWRITES, Rewrite
 
 
 @pytest.mark.parametrize("part", parts(), ids=lambda part: f"{part.path.name}-{part.name}")
@@ -15,6 +27,25 @@ def test_a_part_is_what_the_code_says(part: Part, accept: bool) -> None:
     if accept:
         part.write()
     assert part.present == part.made(), "pytest tests/documentation --accept"
+
+
+@pytest.mark.parametrize("code", own_rules())
+def test_the_page_of_a_rule_is_what_the_code_says(code: str, accept: bool) -> None:
+    page, made = RULES / f"{code}.md", page_of(own_rules()[code])
+    if accept:
+        page.parent.mkdir(exist_ok=True)
+        page.write_text(made, "utf-8")
+    assert page.read_text("utf-8") == made, "pytest tests/documentation --accept"
+
+
+def test_no_page_is_left_of_a_rule_that_is_gone() -> None:
+    assert {page.stem for page in RULES.iterdir()} == set(own_rules())
+
+
+@pytest.mark.parametrize("rewrite", REWRITES, ids=lambda rewrite: rewrite.text.splitlines()[-1].strip())
+def test_a_rewrite_that_is_not_safe_says_why(rewrite: Rewrite) -> None:
+    assert rewrite.lines.before
+    assert rewrite.safe != bool(rewrite.unsafe)
 
 
 def test_every_change_has_an_example() -> None:

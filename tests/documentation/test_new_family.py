@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation.pages import ROOT
+from tests.documentation.declared import ROOT
 
 COPIED = (
     "torchmigrate",
@@ -114,7 +114,7 @@ def attempt(folder: Path, *arguments: str) -> tuple[int, str]:
 def test_the_tests_of_the_project_take_it_in(checkout: Path) -> None:
     before = {path: path.read_bytes() for path in checkout.rglob("*") if path.is_file()}
     tests = ["tests/rules/test_fixtures.py", "tests/documentation/test_generated.py"]
-    selected = ["-k", "toy or README or CONTRIBUTING or families"]
+    selected = ["-k", "toy or TY801 or families or CONTRIBUTING or rules.md"]
     pytest_ = ["pytest", "-n0", "-p", "no:cacheprovider"]
     run(checkout, *pytest_, *tests, *selected, "--accept")
     changed = {
@@ -123,15 +123,15 @@ def test_the_tests_of_the_project_take_it_in(checkout: Path) -> None:
         if path.is_file() and path.suffix != ".pyc" and before.get(path) != path.read_bytes()
     }
     written = {f"fixtures/toy/old_toy/case{suffix}" for suffix in (".findings", ".fixed.py")}
-    assert changed == {*written, "README.md", "CONTRIBUTING.md"}
-    assert "| `TY8` | `toy` | Toys, of which torch has better ones |" in (checkout / "README.md").read_text(
-        "utf-8"
-    )
+    pages = {"README.md", "CONTRIBUTING.md", "docs/rules.md", "docs/rules/TY801.md"}
+    assert changed == {*written, *pages}
+    row = "| `TY8` | [`toy`](docs/rules.md#toy) | Toys, of which torch has better ones |"
+    assert row in (checkout / "README.md").read_text("utf-8")
     recorded = (checkout / "fixtures/toy/old_toy/case.findings").read_text("utf-8")
     assert "TY801 warning (info before 2.14): `torch.old_toy` is `torch.new_toy`" in recorded
     assert "fix (safe): Use the new toy" in recorded
     rooms = ["tests/test_rooms.py", "tests/documentation/test_docstrings.py", *tests]
-    run(checkout, *pytest_, *rooms, "-k", "toy or TY801 or rooms or README or CONTRIBUTING")
+    run(checkout, *pytest_, *rooms, "-k", "toy or TY801 or rooms or families or CONTRIBUTING")
 
 
 def test_it_is_listed_and_explained(checkout: Path) -> None:
