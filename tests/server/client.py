@@ -43,6 +43,8 @@ class Client:
             cwd=cwd,
             env=environment,
         )
+        self.capabilities: Message = {}
+        """What the server can do."""
         self.log: list[Message] = []
         """All that the server has sent of itself."""
         self.diagnostics: dict[str, Message] = {}

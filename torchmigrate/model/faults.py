@@ -6,7 +6,6 @@ import os
 
 from torchmigrate.model.findings import FileError, Location
 
-
 _MARK = "a fault in torchmigrate"
 
 
