@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
-DEBOUNCE = 0.02
+DEBOUNCE = 0.01
 """Seconds to wait for what else is typed at once: a paste, several cursors."""
 
 IDLE = 0.3
