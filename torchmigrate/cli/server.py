@@ -5,6 +5,7 @@ Exit status: 0 after the editor has shut it down, 1 where it ends otherwise, 2 w
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from typing import BinaryIO
@@ -19,8 +20,10 @@ from torchmigrate.cli.commands import cache_folder
 @cache_folder
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep results of earlier runs.")
 @click.option("--stdio", is_flag=True, help="Talk over standard input and output, which it does anyway.")
-def server(cache_dir: str, no_cache: bool, stdio: bool) -> int:
+@click.option("-v", "--verbose", is_flag=True, help="Write a log of the messages to standard error.")
+def server(cache_dir: str, no_cache: bool, stdio: bool, verbose: bool) -> int:
     """Serve an editor: what `check` finds while you type, fixes, explanations."""
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.CRITICAL)
     try:
         from torchmigrate.server import features
     except ModuleNotFoundError as error:

@@ -62,7 +62,7 @@ class Actions:
         self.encoding = encoding
         self._workspace = workspace
         self._name_of = name_of
-        self._last: tuple[Document, FileResult] | None = None
+        self._last: tuple[object, FileResult] = (None, FileResult(""))
 
     def offered(self, documents: Documents, place: str, text: str, where: Range) -> list[Action]:
         """What can be done about the findings in a range of one of a document's texts. Raises ConfigError."""
@@ -105,11 +105,11 @@ class Actions:
 
     def _shown(self, documents: Documents, place: str) -> Iterator[tuple[Finding, Diagnostic]]:
         """The findings with the edits of their fixes; asked for again while nothing changes, they are at hand."""
-        document = documents[place]
-        if self._last is None or self._last[0] is not document:
+        state = (place, documents, self._workspace.generation)
+        if self._last[0] != state:
             result = self._workspace.project_of(place).check(texts(documents), [place], edits=True).get(place)
-            self._last = (document, result or FileResult(place))
-        return diagnostics(document, self._last[1])
+            self._last = (state, result or FileResult(place))
+        return diagnostics(documents[place], self._last[1])
 
     def _changes(self, documents: Documents, contents: Mapping[str, bytes]) -> list[Change]:
         made = []

@@ -60,7 +60,8 @@ def _initialized(ls: Server, params: types.InitializedParams) -> None:
 
 
 def _shutdown(ls: Server, params: None) -> None:
-    ls.end()
+    ls.is_shut_down = True
+    ls.stop()
 
 
 def _folders(ls: Server, params: types.DidChangeWorkspaceFoldersParams) -> None:

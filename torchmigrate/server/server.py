@@ -60,7 +60,8 @@ class Server(LanguageServer):
         self._place_of: dict[str, str] = {}
         self._thread = ThreadPoolExecutor(1, "checks")
         self._bar: Bar | None = None
-        self._said: set[str] = set()
+        self._said = ""
+        self._faults: set[str] = set()
 
     # What is open.
 
@@ -119,7 +120,7 @@ class Server(LanguageServer):
         """The same; None where it fails, and then the editor is told why."""
         try:
             return await self.in_thread(work, *arguments)
-        except ConfigError as error:
+        except (ConfigError, OSError) as error:  # settings that cannot be used; a folder that is gone
             self._say_once(str(error))
         except Stopped:
             pass
@@ -133,6 +134,8 @@ class Server(LanguageServer):
             return
         if self.model.is_known(place):
             shown = await self.guarded(self.model.check, documents, place)
+        elif await self.guarded(self.model.project_of, place) is None:
+            return
         else:
             async with Bar(self, "torchmigrate: looking at the project") as self._bar:
                 shown = await self.guarded(self.model.check, documents, place, self._bar)
@@ -143,7 +146,8 @@ class Server(LanguageServer):
         for name in document.texts():
             mine = [messages.diagnostic(one) for one in shown.diagnostics if one.text == name]
             self._publish(name, mine, document.version_of(name))
-        for fault in shown.faults:
+        for fault in set(shown.faults) - self._faults:
+            self._faults.add(fault)
             self.log(fault)
 
     def _publish(self, name: str, diagnostics: list[types.Diagnostic], version: int | None) -> None:
@@ -159,18 +163,22 @@ class Server(LanguageServer):
 
     def _say_once(self, message: str) -> None:
         """Shows a message about settings, which every look would meet again, until there is another one."""
-        self.log(message)
-        if message not in self._said:
-            self._said = {message}
+        if message != self._said:
+            self._said = message
+            self.log(message)
             self.window_show_message(types.ShowMessageParams(type=types.MessageType.Error, message=message))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Writes what was wrong with a message into the log; it stops nobody who works."""
         self.log(f"{type(error).__name__}: {error}")
 
-    def end(self) -> None:
-        """The editor wants the server to end: what is under way is given up."""
-        self.is_shut_down = True
+    def shutdown(self) -> None:
+        """Nothing more comes from the editor: what is under way is given up."""
+        self.stop()
+        super().shutdown()  # type: ignore[no-untyped-call]
+
+    def stop(self) -> None:
+        """Gives up what is under way."""
         self.checks.stop()
         if self._bar is not None:
             self._bar.stopped = True

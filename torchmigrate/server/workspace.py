@@ -51,6 +51,8 @@ class Workspace:
     def __init__(self, cache_folder: str | None) -> None:
         self.folders: tuple[str, ...] = ()
         """The folders that the editor shows: each holds a project where no repository or metadata tells."""
+        self.generation = 0
+        """Is another number whenever something may have changed on the disk."""
         self._cache_folder = cache_folder
         self._projects: dict[str | None, Project] = {}
         self._roots: dict[str, str | None] = {}
@@ -76,12 +78,14 @@ class Workspace:
 
     def refresh(self) -> None:
         """Asks again, of every project, which files there are and what holds for them. Raises ConfigError."""
+        self.generation += 1
         self._roots.clear()
         for project in self._projects.values():
             project.refresh()
 
     def touch(self) -> None:
         """Takes note that files may have changed on the disk."""
+        self.generation += 1
         for project in self._projects.values():
             project.touch()
 
