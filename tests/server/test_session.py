@@ -204,6 +204,15 @@ def test_other_files_count_when_they_change_on_the_disk(client: Client, folder: 
     assert [one["code"] for one in client.again(uri)] == ["RM701"], "what is unsaved counts for others"
 
 
+def test_a_new_file_is_known_once_it_is_saved(client: Client, folder: Path) -> None:
+    path, text = folder / "fresh.py", "import torch\n\ntorch.qr(x)\n"
+    uri = client.open(path, text)
+    assert [one["code"] for one in client.shown(uri)] == ["RM701"]
+    path.write_text(text)
+    client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
+    assert [one["code"] for one in client.again(uri)] == ["RM701"]
+
+
 def test_a_notebook_is_shown_by_its_cells(client: Client, folder: Path) -> None:
     path = folder / "notebook.ipynb"
     cells = {"cell:1": "import torch\n%time 1", "cell:2": "x = 1\ntorch.qr(x)"}

@@ -55,7 +55,8 @@ def _initialize(ls: Server, params: types.InitializeParams) -> None:
 def _initialized(ls: Server, params: types.InitializedParams) -> None:
     workspace = ls.client_capabilities.workspace
     files = workspace.did_change_watched_files if workspace else None
-    if files and files.dynamic_registration:
+    ls.is_told = bool(files and files.dynamic_registration)
+    if ls.is_told:
         ls.client_register_capability(watched.registration())
 
 
@@ -81,6 +82,8 @@ def _configuration(ls: Server, params: types.DidChangeConfigurationParams) -> No
 def _opened(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
     path = path_of(params.text_document.uri)
     if path is not None and is_of_interest(path) and not path.endswith(".ipynb"):
+        if not ls.is_told:
+            ls.expect(path)
         ls.put(messages.text_of(params.text_document, ls.encoding), path)
 
 
@@ -159,9 +162,10 @@ def _on_disk(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
 
 
 def _noted(ls: Server, uri: str) -> None:
-    """A file was saved: an editor that watches none says so in no other way."""
+    """A file was saved, perhaps for the first time: an editor that watches none says so in no other way."""
     path = path_of(uri)
     if path is not None:
+        ls.expect(path)
         ls.on_disk([(path, True)])
 
 

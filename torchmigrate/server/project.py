@@ -49,6 +49,10 @@ class Project:
         self._stamps: Stamps | None = None
         self._partners: dict[str, set[str]] = {}
 
+    def __contains__(self, place: str) -> bool:
+        """Whether the file was there when the project was last asked which ones are."""
+        return place in self._files
+
     def refresh(self) -> None:
         """Asks again which files there are, and what holds for them. Raises ConfigError, and then all stays as it was."""
         ignores.patterns_in.cache_clear()

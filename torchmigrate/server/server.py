@@ -51,6 +51,8 @@ class Server(LanguageServer):
         )
         self.is_shut_down = False
         """Whether the editor has asked for it."""
+        self.is_told = False
+        """Whether the editor tells of what changes on the disk."""
         self.explained = explained
         self.encoding = Encoding.UTF16
         self.model = Workspace(cache_folder)
@@ -106,6 +108,11 @@ class Server(LanguageServer):
         else:
             self._thread.submit(self.model.touch)
             self.checks.stale(self._open)
+
+    def expect(self, path: str) -> None:
+        """A file is on the disk of which its project may not know."""
+        if self.model.misses(os.path.realpath(path)):
+            self.checks.stale(self._open, refreshed=True)
 
     async def _refresh(self) -> None:
         await self.guarded(self.model.refresh)

@@ -71,6 +71,11 @@ class Workspace:
         project = self._projects.get(self._root_of(os.path.dirname(place)))
         return project is not None and project.is_known
 
+    def misses(self, place: str) -> bool:
+        """Whether a project has been looked at, and this file of it was not there, or is left out."""
+        project = self._projects.get(self._root_of(os.path.dirname(place)))
+        return project is not None and project.root is not None and place not in project
+
     def check(self, documents: Documents, place: str, progress: Progress | None = None) -> Shown:
         """What there is to show of the document at ``place``. Raises ConfigError."""
         result = self.project_of(place).check(texts(documents), [place], progress).get(place)
