@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import fix_text
+from tests.support import check_text, fix_text
 from torchmigrate.model.findings import Edit, Location
 from torchmigrate.text import read as files
 from torchmigrate.text.notebook import Notebook
@@ -193,6 +193,11 @@ def test_a_source_that_is_one_string_stays_one_string_and_keeps_its_escapes() ->
     assert source.replaced([at(source, '"b"', 'c\n"é"')]) == (
         b'{"cells":[{"source":"#\\u00e9\\/\\nc\\n\\"\\u00e9\\"","cell_type":"code"}]}'
     )
+
+
+def test_a_line_of_a_source_that_is_one_string_is_not_taken_for_a_longer_word() -> None:
+    data = dumped(cell("import torch"), cell("x = 1\ntorch.qr(x)\n"))
+    assert [one.code for one in check_text(data.decode(), path="a.ipynb")] == ["RM701"]
 
 
 def test_the_only_line_of_a_cell_splits_in_the_style_of_its_list() -> None:

@@ -27,6 +27,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 LAZY: dict[str, str] = {
     "ledger": "torchmigrate.cli.ledger:ledger",
     "probe": "torchmigrate.cli.probe:probe",
+    "server": "torchmigrate.cli.server:server",
 }
 """Commands that live in modules of their own: name → ``module:attribute``, imported when called."""
 

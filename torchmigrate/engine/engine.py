@@ -19,7 +19,7 @@ from torchmigrate.project.said import Said
 from torchmigrate.semantics.links import Links
 from torchmigrate.text.directives import MARK
 from torchmigrate.text.read import read
-from torchmigrate.text.source import SourceError
+from torchmigrate.text.source import Source, SourceError
 
 
 @dataclass(slots=True)
@@ -36,6 +36,8 @@ class Engine:
     def __init__(self, rules: RuleSet, *, edits: bool = False) -> None:
         self.rules = rules
         self._edits = edits
+        self._last: Source | None = None
+        """The last module that was read; a text in memory is looked at twice where its project matters."""
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
 
     def open(self, path: str, data: bytes, project: Project, links: Links | None) -> Subject:
@@ -45,7 +47,9 @@ class Engine:
             from torchmigrate.engine.project_file import ProjectFile
 
             return ProjectFile(Document.read(path, data), self.rules, project)
-        return Module(read(path, data), self.rules, project, links)
+        if self._last is None or self._last.raw is not data or self._last.path != path:
+            self._last = read(path, data)
+        return Module(self._last, self.rules, project, links)
 
     def scan(self, path: str, data: bytes, project: Project, links: Links | None = None) -> Scan:
         """Checks one file that passed gate 1. Never raises for what the file holds."""

@@ -57,6 +57,10 @@ class Screen:
 
     def concerns(self, path: str, data: bytes) -> bool:
         """Whether a rule may have something to say of a file with this content."""
+        if path.endswith(
+            ".ipynb"
+        ):  # a cell may be one string, whose line ends would be letters before a name
+            data = data.replace(b"\\n", b"\n").replace(b"\\t", b"\t")
         kind = kinds.kind_of(path)
         if kind is not None and self.documents and _is_written(kind, data) and kinds.concerns(data):
             return True

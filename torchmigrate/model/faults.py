@@ -6,6 +6,13 @@ import os
 
 from torchmigrate.model.findings import FileError, Location
 
+_MARK = "a fault in torchmigrate"
+
+
+def is_fault(error: FileError) -> bool:
+    """Whether an error is the tool's and not the file's."""
+    return error.message.startswith(_MARK)
+
 
 def described(error: Exception) -> str:
     """What to report: the kind of the fault, where in the tool it is, and what Python says of it."""
@@ -15,7 +22,7 @@ def described(error: Exception) -> str:
     where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
     said = str(error)
     shown = f"{said[:500]}…" if len(said) > 500 else said
-    return f"a fault in torchmigrate ({type(error).__name__}{where}{': ' if said else ''}{shown})"
+    return f"{_MARK} ({type(error).__name__}{where}{': ' if said else ''}{shown})"
 
 
 def fault(error: Exception, path: str, code: str | None = None, place: Location | None = None) -> FileError:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchmigrate.model.findings import Fix
@@ -233,6 +234,7 @@ class Imported:
         return (module, name.encode()) in self._names or (module, b"*") in self._names
 
 
+@lru_cache(1 << 16)
 def module_path(path: str) -> str:
     """The path without ``.py``, and a package's folder for its ``__init__.py``."""
     stem = os.path.splitext(path)[0]

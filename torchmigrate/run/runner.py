@@ -8,6 +8,7 @@ from dataclasses import replace
 from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.choice import Choice
+from torchmigrate.run.engines import Engines
 from torchmigrate.run.fixer import Fixer
 from torchmigrate.run.joint import FixResult, together
 from torchmigrate.run.known import Known
@@ -43,17 +44,20 @@ def fix(
     choose: Callable[[Finding], bool] | None = None,
     cache: Cache | None = None,
     progress: Progress | None = None,
+    known: Known | None = None,
+    engines: Engines | None = None,
 ) -> Iterator[FixResult]:
     """Each file that was named fixed, in order; nothing is written. ``choose`` is asked about every fix.
+
+    ``known`` and ``engines`` are those of an earlier look at the tree.
 
     What rules say of one file depends on the others (whether any of them still scripts), so the project is scanned
     and fixed again until nothing changes: a second run would find nothing to do.
     """
     choice = Choice(choose)
     results: dict[str, FixResult] = {}
-    known: Known | None = None
     for _ in range(MAX_PASSES):
-        scanner = Scanner(tree, cache, known)
+        scanner = Scanner(tree, cache, known, engines=engines)
         scanner.scan(progress)
         progress = None  # the passes to come are shorter, and not foreseen
         choice.begin()

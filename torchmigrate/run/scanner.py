@@ -28,9 +28,21 @@ Progress = Callable[[int, int], None]
 
 
 class Scanner:
-    """One look at all files of a tree: what each gave, and the project that they make."""
+    """One look at all files of a tree: what each gave, and the project that they make.
 
-    def __init__(self, tree: Tree, cache: Cache | None = None, known: Known | None = None) -> None:
+    What an earlier look has made need not be made again, where it is given: ``known``, ``engines`` for all named
+    files, and the ``stamps`` of all files.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        cache: Cache | None = None,
+        known: Known | None = None,
+        *,
+        engines: Engines | None = None,
+        stamps: Stamps | None = None,
+    ) -> None:
         named = {file.place: file for file in tree.named}
         others = {file.place: file for file in tree.others if file.place not in named}
         self.named = list(named)
@@ -38,13 +50,16 @@ class Scanner:
         """By place, in an order that does not depend on what was named."""
         folders = dict.fromkeys(os.path.dirname(place) for place in named)
         self.cache = cache or Cache(None)
-        self.engines = Engines({folder: tree.profile_of(folder) for folder in folders}, self.cache)
+        self.engines = engines or Engines({folder: tree.profile_of(folder) for folder in folders}, self.cache)
         self._reading = partial(_content, self.files)  # and no method: it travels to other processes
         self.project = Project(self.files, self._reading, is_whole=tree.is_whole, root=tree.root)
         self.failed = False
         """Whether a file could not be looked at, which may go better the next time."""
+        self.partners: set[str] = set()
+        """The files that were not named and have to change with one that was, by their paths as they are shown."""
         self.known = known
         """What is known of the tree: at first by an earlier run, then by this one."""
+        self._stamps = stamps
         self._looker = Looker(self.engines, self.project, self.cache)
         self._packed: dict[str, bytes] = {}
         """What each file gave, if anything, for `torchmigrate.run.wire` to unpack."""
@@ -62,7 +77,7 @@ class Scanner:
     @cached_property
     def stamps(self) -> Stamps:
         """The states of the files; to be asked for before any is read."""
-        return Stamps(self.files.values())
+        return self._stamps or Stamps(self.files.values())
 
     @cached_property
     def context(self) -> bytes:
@@ -144,6 +159,7 @@ class Scanner:
         parts = [self.result(place) for place in self._joining]
         paths = {path for one in parts for joint in joints(one.findings).values() for path in joint.paths}
         places = {self.files[place].path: place for place in self.named if self.files[place].path in paths}
+        self.partners = paths - places.keys()
         for path, result in settled({path: self.result(place) for path, place in places.items()}).items():
             self._keep(places[path], result)
 

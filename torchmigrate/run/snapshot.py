@@ -36,6 +36,12 @@ class Stamps:
         """Whether every file has one that tells."""
         return all(self.by_place.values())
 
+    def updated(self, files: Iterable[Input]) -> Stamps:
+        """The same, but for these files, whose states are asked for again."""
+        made = Stamps(files)
+        made.by_place = {**self.by_place, **made.by_place}
+        return made
+
 
 def _stamp(file: Input, now: int) -> bytes:
     if file.data is not None:

@@ -1,0 +1,53 @@
+"""The command `torchmigrate server`: a language server for editors, over standard input and output.
+
+Exit status: 0 after the editor has shut it down, 1 where it ends otherwise, 2 without the packages that it needs.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from typing import BinaryIO
+
+import click
+
+from torchmigrate.cli import options, pages
+from torchmigrate.cli.commands import cache_folder
+
+
+@click.command()
+@cache_folder
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep results of earlier runs.")
+@click.option("--stdio", is_flag=True, help="Talk over standard input and output, which it does anyway.")
+@click.option("-v", "--verbose", is_flag=True, help="Write a log of the messages to standard error.")
+def server(cache_dir: str, no_cache: bool, stdio: bool, verbose: bool) -> int:
+    """Serve an editor: what `check` finds while you type, fixes, explanations."""
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.CRITICAL)
+    try:
+        from torchmigrate.server import features
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
+            raise
+        raise options.Failure(
+            f"the server needs the package {error.name}: pip install 'torchmigrate[lsp]'"
+        ) from None
+    made = features.made(None if no_cache else cache_dir, _explained)
+    made.start_io(sys.stdin.buffer, _taken_stdout())
+    return 0 if made.is_shut_down else 1
+
+
+def _explained(code: str) -> str | None:
+    """What `torchmigrate explain` says of a rule, as Markdown; None if there is no such rule."""
+    from torchmigrate.engine import registry
+
+    rule = registry.rules().get(code)
+    return None if rule is None else pages.as_page(rule, color=False)
+
+
+def _taken_stdout() -> BinaryIO:
+    """Standard output for the protocol alone: what else is printed, by a plugin for one, goes to standard error."""
+    sys.stdout.flush()
+    taken = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return taken

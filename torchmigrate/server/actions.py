@@ -1,0 +1,169 @@
+"""What can be done about the findings of a document: their fixes, and comments that silence them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from torchmigrate.model.findings import FileResult, Finding, Span
+from torchmigrate.model.vocabulary import Safety
+from torchmigrate.project import files
+from torchmigrate.server.documents import Document, Edits, TextDocument
+from torchmigrate.server.positions import Encoding, Range
+from torchmigrate.server.project import Project
+from torchmigrate.server.silence import silenced
+from torchmigrate.server.workspace import Diagnostic, Documents, Workspace, diagnostics, texts
+from torchmigrate.text.source import Source
+
+
+class Todo(NamedTuple):
+    """What an action does, in values that travel to the editor and back."""
+
+    kind: str
+    """``fix`` or ``silence``, of one finding; or ``all`` for what `torchmigrate fix` would do to the file."""
+    code: str = ""
+    start: int = 0
+    end: int = 0
+
+    @classmethod
+    def about(cls, kind: str, finding: Finding) -> Todo:
+        """What is to be done about a finding."""
+        span = finding.span or Span(0, 0)
+        return cls(kind, finding.code, span.start, span.end)
+
+    def means(self, finding: Finding) -> bool:
+        """Whether this is about that finding."""
+        return finding.code == self.code and finding.span == (self.start, self.end)
+
+
+class Action(NamedTuple):
+    """An offer."""
+
+    title: str
+    todo: Todo
+    diagnostic: Diagnostic | None = None
+    """What it is about, if it is about one thing."""
+    preferred: bool = False
+    """Whether it is what most people want."""
+
+
+class Change(NamedTuple):
+    """The edits of one document."""
+
+    document: Document
+    edits: Edits
+
+
+class Actions:
+    """The actions on what is open in a workspace. ``name_of`` gives the name (URI) of a file on the disk."""
+
+    def __init__(self, workspace: Workspace, encoding: Encoding, name_of: Callable[[str], str]) -> None:
+        self.encoding = encoding
+        self._workspace = workspace
+        self._name_of = name_of
+        self._last: tuple[object, FileResult] = (None, FileResult(""))
+
+    def offered(self, documents: Documents, place: str, text: str, where: Range) -> list[Action]:
+        """What can be done about the findings in a range of one of a document's texts. Raises ConfigError."""
+        made: list[Action] = []
+        for finding, diagnostic in self._shown(documents, place):
+            if diagnostic.text == text and diagnostic.range.meets(where):
+                made += _about(finding, diagnostic)
+        return sorted(made, key=lambda action: action.todo.kind)
+
+    def fixes_all(self, documents: Documents, place: str) -> bool:
+        """Whether `torchmigrate fix` would change the document. Raises ConfigError."""
+        unsafe = self._workspace.project_of(place).settings_of(place).unsafe_fixes
+        allowed = (Safety.SAFE, Safety.UNSAFE) if unsafe else (Safety.SAFE,)
+        return any(
+            one.fix is not None and one.fix.safety in allowed for one, _ in self._shown(documents, place)
+        )
+
+    def done(self, documents: Documents, place: str, todo: Todo) -> list[Change]:
+        """What doing that changes; nothing where it turns out to be impossible. Raises ConfigError."""
+        project = self._workspace.project_of(place)
+        if todo.kind == "all":
+            return self._changes(documents, project.fixed(texts(documents), [place]))
+        found = next((one for one, _ in self._shown(documents, place) if todo.means(one)), None)
+        if found is None:
+            return []
+        if todo.kind == "silence":
+            return self._changes(documents, _silenced(project, documents, place, found))
+        if found.fix is None:
+            return []
+        unsafe = found.fix.safety is Safety.UNSAFE
+        places = project.with_partners([place]) if found.fix.joint else [place]
+        return self._changes(documents, project.fixed(texts(documents), places, _only(found), unsafe=unsafe))
+
+    def codes(self, documents: Documents, place: str, text: str, where: Range) -> list[str]:
+        """The rules whose findings lie in a range. Raises ConfigError."""
+        result = self._workspace.project_of(place).check(texts(documents), [place]).get(place)
+        shown = diagnostics(documents[place], result) if result is not None else ()
+        found = (one.code for _, one in shown if one.text == text and one.range.meets(where))
+        return [code for code in dict.fromkeys(found) if code is not None]
+
+    def _shown(self, documents: Documents, place: str) -> Iterator[tuple[Finding, Diagnostic]]:
+        """The findings with the edits of their fixes; asked for again while nothing changes, they are at hand."""
+        state = (place, documents, self._workspace.generation)
+        if self._last[0] != state:
+            result = self._workspace.project_of(place).check(texts(documents), [place], edits=True).get(place)
+            self._last = (state, result or FileResult(place))
+        return diagnostics(documents[place], self._last[1])
+
+    def _changes(self, documents: Documents, contents: Mapping[str, bytes]) -> list[Change]:
+        made = []
+        for place, after in contents.items():
+            document = documents.get(place)
+            if document is None:
+                source, fixed = Source.read(place, files.read(place)), Source.read(place, after)
+                document = TextDocument(self._name_of(place), None, source.text.decode(), self.encoding)
+                after = fixed.text.decode().encode(document.codec)
+            made.append(Change(document, document.edits(after)))
+        return made
+
+
+def _about(finding: Finding, diagnostic: Diagnostic) -> Iterator[Action]:
+    fix = finding.fix
+    if fix is not None and fix.safety is Safety.SAFE:
+        yield Action(fix.title, Todo.about("fix", finding), diagnostic, preferred=True)
+    elif fix is not None and fix.safety is Safety.UNSAFE:
+        yield Action(f"{fix.title} (unsafe)", Todo.about("fix", finding), diagnostic)
+    if not finding.code.startswith("XX"):
+        yield Action(f"Silence {finding.code} here", Todo.about("silence", finding), diagnostic)
+
+
+def _only(wanted: Finding) -> Callable[[Finding], bool]:
+    """Agrees to the fix of one finding, and to the other parts of a joint one."""
+    joint = wanted.fix.joint if wanted.fix is not None else None
+    asked = False
+
+    def choose(finding: Finding) -> bool:
+        nonlocal asked
+        if joint is not None:
+            return finding.fix is not None and finding.fix.joint == joint
+        if asked or (finding.code, finding.span) != (wanted.code, wanted.span):
+            return False
+        asked = True
+        return True
+
+    return choose
+
+
+def _silenced(project: Project, documents: Documents, place: str, finding: Finding) -> dict[str, bytes]:
+    """The content with a comment that silences a finding, and does nothing else; nothing where none can."""
+    document = documents[place]
+    before = project.check(texts(documents), [place]).get(place)
+    if before is None:
+        return {}
+    for after in silenced(before.path, document.data, finding):
+        result = project.tried({**texts(documents), place: after}, place)
+        if result is not None and result.errors == before.errors and _is_less(result, before, finding.code):
+            return {place: after}
+    return {}
+
+
+def _is_less(after: FileResult, before: FileResult, code: str) -> bool:
+    """Whether findings of this rule are gone, and all others are as before."""
+    left, found = (Counter((one.code, one.message) for one in result.findings) for result in (after, before))
+    return left < found and {gone for gone, _ in found - left} == {code}

@@ -1,0 +1,112 @@
+"""The protocol's types from ours, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from lsprotocol import types
+
+from torchmigrate.model.vocabulary import Severity
+from torchmigrate.server.actions import Action, Change, Todo
+from torchmigrate.server.documents import CellText, TextDocument
+from torchmigrate.server.positions import Encoding, Position, Range
+from torchmigrate.server.workspace import Diagnostic
+
+SOURCE = "torchmigrate"
+FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.{SOURCE}"
+
+_SEVERITIES = {
+    Severity.ERROR: types.DiagnosticSeverity.Error,
+    Severity.WARNING: types.DiagnosticSeverity.Warning,
+    Severity.INFO: types.DiagnosticSeverity.Information,
+}
+
+
+def range_of(where: types.Range) -> Range:
+    """A range that the editor has sent."""
+    start, end = where.start, where.end
+    return Range(Position(start.line, start.character), Position(end.line, end.character))
+
+
+def diagnostic(one: Diagnostic) -> types.Diagnostic:
+    """What the editor shows."""
+    return types.Diagnostic(
+        range=_range(one.range),
+        message=one.message,
+        severity=_SEVERITIES[one.severity],
+        code=one.code,
+        source=SOURCE,
+    )
+
+
+def action(one: Action, name: str, version: int | None) -> types.CodeAction:
+    """An offer, whose edits are made when it is taken; ``name`` and ``version`` are the document's."""
+    kind: str = FIX_ALL if one.todo.kind == "all" else types.CodeActionKind.QuickFix.value
+    return types.CodeAction(
+        title=one.title,
+        kind=kind,
+        diagnostics=[diagnostic(one.diagnostic)] if one.diagnostic else None,
+        is_preferred=one.preferred or None,
+        data={"name": name, "version": version, "todo": list(one.todo)},
+    )
+
+
+def asked(data: Any) -> tuple[str, int | None, Todo]:
+    """The document, its version, and what is to be done, as `action` has sent them. Raises ValueError for anything else."""
+    try:
+        return data["name"], data["version"], Todo(*data["todo"])
+    except (TypeError, LookupError) as error:
+        raise ValueError(f"not an action of this server: {error}") from None
+
+
+def workspace_edit(changes: Iterable[Change], *, versioned: bool) -> types.WorkspaceEdit:
+    """Edits of several texts, with the versions of those that are open if the editor takes them."""
+    texts: dict[str, list[types.TextEdit]] = {}
+    versions: dict[str, int | None] = {}
+    for change in changes:
+        for name, edits in change.edits.items():
+            texts[name] = [types.TextEdit(range=_range(edit.range), new_text=edit.text) for edit in edits]
+            versions[name] = change.document.version_of(name)
+    if not versioned:
+        return types.WorkspaceEdit(changes=texts)
+    return types.WorkspaceEdit(
+        document_changes=[
+            types.TextDocumentEdit(
+                text_document=types.OptionalVersionedTextDocumentIdentifier(uri=name, version=versions[name]),
+                edits=list(edits),
+            )
+            for name, edits in texts.items()
+        ]
+    )
+
+
+def changes_of(
+    events: Sequence[types.TextDocumentContentChangeEvent],
+) -> list[tuple[Range | None, str]]:
+    """What has been typed."""
+    return [
+        (
+            range_of(event.range) if isinstance(event, types.TextDocumentContentChangePartial) else None,
+            event.text,
+        )
+        for event in events
+    ]
+
+
+def text_of(item: types.TextDocumentItem, encoding: Encoding) -> TextDocument:
+    """A text that is opened."""
+    return TextDocument(item.uri, item.version, item.text, encoding)
+
+
+def cell_of(cell: types.NotebookCell, item: types.TextDocumentItem, encoding: Encoding) -> CellText:
+    """A cell of a notebook that is opened."""
+    is_code = cell.kind == types.NotebookCellKind.Code
+    return CellText(text_of(item, encoding), item.language_id if is_code else None)
+
+
+def _range(where: Range) -> types.Range:
+    return types.Range(
+        start=types.Position(line=where.start.line, character=where.start.character),
+        end=types.Position(line=where.end.line, character=where.end.character),
+    )

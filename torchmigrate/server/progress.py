@@ -1,0 +1,55 @@
+"""The bar that an editor shows while a project is looked at for the first time."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+
+class Stopped(Exception):
+    """The server ends, and with it what it does."""
+
+
+_PATIENCE = 0.5
+"""Seconds to wait for an editor to agree to a bar; it is asked before anything else is done."""
+
+
+class Bar:
+    """A context that shows a bar, if the editor can; the bar moves when it is called, from any thread."""
+
+    def __init__(self, server: LanguageServer, title: str) -> None:
+        window = server.client_capabilities.window
+        self._wanted = window is not None and bool(window.work_done_progress)
+        self._progress = server.work_done_progress
+        self._title = title
+        self._token = str(uuid.uuid4())
+        self._loop = asyncio.get_running_loop()
+        self._shown: int | None = None
+        self.stopped = False
+        """Whether what it tells about has to stop."""
+
+    def __call__(self, done: int, total: int) -> None:
+        """Tells how far things are. Raises Stopped."""
+        if self.stopped:
+            raise Stopped
+        percent = 100 * done // max(total, 1)
+        if self._shown is not None and percent > self._shown:
+            self._shown = percent
+            report = types.WorkDoneProgressReport(message=f"{done} of {total} files", percentage=percent)
+            self._loop.call_soon_threadsafe(self._progress.report, self._token, report)
+
+    async def __aenter__(self) -> Bar:
+        if self._wanted:
+            creating = asyncio.ensure_future(self._progress.create_async(self._token))
+            await asyncio.wait({creating}, timeout=_PATIENCE)
+            if creating.done() and creating.exception() is None:
+                self._shown = 0
+                self._progress.begin(self._token, types.WorkDoneProgressBegin(self._title, percentage=0))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._shown is not None:
+            self._progress.end(self._token, types.WorkDoneProgressEnd())

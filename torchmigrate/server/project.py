@@ -1,0 +1,212 @@
+"""A tree as an editor sees it: what is on the disk, with unsaved texts in the place of some files.
+
+What is known of the files is kept from one look to the next, so that a keystroke costs the look at one file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+from torchmigrate.model.findings import FileResult, Finding
+from torchmigrate.project import files, ignores
+from torchmigrate.project.files import Input
+from torchmigrate.run import runner
+from torchmigrate.run.cache import Cache
+from torchmigrate.run.engines import Engines
+from torchmigrate.run.known import Known
+from torchmigrate.run.profiles import Profile, Profiles
+from torchmigrate.run.scanner import Progress, Scanner
+from torchmigrate.run.selection import Selection
+from torchmigrate.run.snapshot import Stamps
+from torchmigrate.run.tree import Tree, is_of_interest
+from torchmigrate.settings.settings import Settings
+
+Texts = Mapping[str, bytes]
+"""Contents that need not be saved, by place."""
+
+
+class Project:
+    """The files below ``root``; or, where that is None, each file alone that is asked about.
+
+    To be used by one thread at a time. The process is taken to the root meanwhile: paths are shown, and patterns in
+    settings mean what they mean, as if the command line had been called there.
+    """
+
+    def __init__(self, root: str | None, cache: Cache) -> None:
+        self.root = root
+        self.is_known = root is None
+        """Whether all files have been looked at."""
+        self._cache = cache
+        self._files: dict[str, Input] = {}
+        self._profiles = Profiles({})
+        self._by_folder: dict[str, Profile] = {}
+        self._engines: dict[tuple[bool, bool], Engines] = {}
+        self._telling = b""
+        self._known: Known | None = None
+        self._stamps: Stamps | None = None
+        self._partners: dict[str, set[str]] = {}
+
+    def __contains__(self, place: str) -> bool:
+        """Whether the file was there when the project was last asked which ones are."""
+        return place in self._files
+
+    def refresh(self) -> None:
+        """Asks again which files there are, and what holds for them. Raises ConfigError, and then all stays as it was."""
+        ignores.patterns_in.cache_clear()
+        profiles = Profiles({})
+        found: tuple[Input, ...] = ()
+        with self._at_root():
+            if self.root is not None:
+                found = files.find([os.curdir], wanted=is_of_interest, excludes=profiles.excludes).inputs
+            folders = {os.path.dirname(file.place) for file in found} | self._by_folder.keys()
+            by_folder = {folder: profiles.of(folder) for folder in sorted(folders) if os.path.isdir(folder)}
+            screen = Selection([profile.settings for profile in by_folder.values()]).screen(Cache(None))
+        self._profiles, self._by_folder, self._engines = profiles, by_folder, {}
+        self._files = {file.place: file for file in found if screen.wants(file.path)}
+        self._stamps = None
+
+    def touch(self) -> None:
+        """Takes note that files may have changed on the disk; which ones there are has not."""
+        self._stamps = None
+
+    def check(
+        self, texts: Texts, places: Collection[str], progress: Progress | None = None, *, edits: bool = False
+    ) -> dict[str, FileResult]:
+        """What there is to say of the files at ``places``, and of those that have to change with one of them.
+
+        Files that are left out of the project are left out. ``texts`` are all that are open, ``edits`` says whether
+        the edits of fixes are wanted too. Raises ConfigError.
+        """
+        with self._at_root():
+            scanner = self._scanned(texts, places, progress, edits=edits)
+        if scanner is None:
+            return {}
+        self._known = scanner.known
+        if not self.is_known:
+            self._cache.close()
+            self.is_known = True
+        return {place: scanner.result(place) for place in scanner.named}
+
+    def tried(self, texts: Texts, place: str) -> FileResult | None:
+        """What there would be to say of the file at ``place`` with other ``texts``, of which nothing is remembered."""
+        with self._at_root():
+            scanner = self._scanned(texts, [place], None, edits=False)
+        return None if scanner is None else scanner.result(place)
+
+    def fixed(
+        self,
+        texts: Texts,
+        places: Collection[str],
+        choose: Callable[[Finding], bool] | None = None,
+        *,
+        unsafe: bool = False,
+    ) -> dict[str, bytes]:
+        """The new contents of those of the files at ``places`` that fixing changes.
+
+        ``choose`` is asked about every fix; ``unsafe`` adds those that are not safe to what the settings allow.
+        """
+        with self._at_root():
+            named = [place for place in places if self._is_inside(place)]
+            if not named:
+                return {}
+            engines = self._engines_of(named, unsafe=unsafe)
+            tree = self._tree(texts, named)
+            results = list(runner.fix(tree, choose=choose, known=self._known, engines=engines))
+        by_path = {file.path: file.place for file in tree.named}
+        return {by_path[one.path]: one.after for one in results if one.before != one.after}
+
+    def with_partners(self, places: Iterable[str]) -> list[str]:
+        """The files, and those that had to change with one of them the last time that they were looked at."""
+        partners = {partner for place in places for partner in self._partners.get(place, ())}
+        return list(dict.fromkeys([*places, *sorted(partners & self._files.keys())]))
+
+    def settings_of(self, place: str) -> Settings:
+        """The settings for a file. Raises ConfigError."""
+        return self._profiles.settings_of(os.path.dirname(place))
+
+    def _scanned(
+        self, texts: Texts, places: Collection[str], progress: Progress | None, *, edits: bool
+    ) -> Scanner | None:
+        inside = [place for place in places if self._is_inside(place)]
+        while named := self.with_partners(inside):
+            engines = self._engines_of(named, edits=edits)
+            cache = None if self.is_known else self._cache
+            tree = self._tree(texts, named)
+            scanner = Scanner(tree, cache, self._known, engines=engines, stamps=self._stamps_of(tree))
+            scanner.scan(progress)
+            missing = {file.place for file in tree.others if file.path in scanner.partners}
+            if not missing:
+                return scanner
+            for place in inside:
+                self._partners.setdefault(place, set()).update(missing)
+        return None
+
+    def _is_inside(self, place: str) -> bool:
+        """Whether a file belongs to the project: a new one does that nothing leaves out."""
+        if place in self._files or self.root is None:
+            return True
+        excludes = self._profiles.excludes(os.path.dirname(place))
+        return is_of_interest(place) and not os.path.exists(place) and not excludes.above(place)
+
+    def _tree(self, texts: Texts, named: Collection[str]) -> Tree:
+        """The files with their unsaved texts, of which some are ``named``."""
+        inputs = dict(self._files)
+        for place in {*named, *texts} if self.root is not None else named:
+            if place in inputs or place in named or self._is_inside(place):
+                inputs[place] = self._input(place, texts.get(place))
+        wanted = [inputs.pop(place) for place in named]
+        return Tree(wanted, self._profile_of, list(inputs.values()), self.root or "", self.root is not None)
+
+    def _input(self, place: str, data: bytes | None) -> Input:
+        known = self._files.get(place)
+        path = known.path if known else os.path.relpath(place)
+        return Input(path, data, place)
+
+    def _stamps_of(self, tree: Tree) -> Stamps:
+        """The states of all files; those on the disk are asked again only where they may be others."""
+        if self._stamps is None:
+            self._stamps = Stamps(self._files.values())
+        else:
+            unsettled = [place for place, stamp in self._stamps.by_place.items() if not stamp]
+            self._stamps = self._stamps.updated(self._files[place] for place in unsettled)
+        return self._stamps.updated(file for file in (*tree.named, *tree.others) if file.data is not None)
+
+    def _profile_of(self, folder: str) -> Profile:
+        return self._by_folder[folder]
+
+    def _engines_of(self, named: Iterable[str], *, edits: bool = False, unsafe: bool = False) -> Engines:
+        """Engines for all files of the project: facts mean the same whichever of them are asked about."""
+        new = {os.path.dirname(place) for place in named} - self._by_folder.keys()
+        if new:
+            self._by_folder.update({folder: self._profiles.of(folder) for folder in sorted(new)})
+            self._engines = {}
+        key = (edits, unsafe)
+        if key not in self._engines:
+            profiles = {folder: _asking(profile, *key) for folder, profile in self._by_folder.items()}
+            self._engines[key] = Engines(profiles, Cache(None))
+        engines = self._engines[key]
+        if engines.telling != self._telling:
+            self._known, self._telling = None, engines.telling
+        return engines
+
+    @contextmanager
+    def _at_root(self) -> Iterator[None]:
+        before = os.getcwd()
+        os.chdir(self.root or before)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+
+def _asking(profile: Profile, edits: bool, unsafe: bool) -> Profile:
+    """The profile, as it is where edits are wanted of a look, or unsafe fixes."""
+    settings = replace(
+        profile.settings,
+        output_format="json" if edits else "concise",
+        unsafe_fixes=profile.settings.unsafe_fixes or unsafe,
+    )
+    return replace(profile, settings=settings)

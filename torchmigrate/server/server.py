@@ -1,0 +1,201 @@
+"""The language server: what an editor tells and asks, handed to the workspace, and what comes back.
+
+`torchmigrate.server.features` says which message leads where.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import traceback
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from lsprotocol import types
+from pygls import uris
+from pygls.lsp.server import LanguageServer
+
+from torchmigrate import __version__
+from torchmigrate.server import messages, watched
+from torchmigrate.server.actions import Actions
+from torchmigrate.server.checks import Checks
+from torchmigrate.server.documents import Document
+from torchmigrate.server.positions import Encoding
+from torchmigrate.server.progress import Bar, Stopped
+from torchmigrate.server.protocol import Protocol
+from torchmigrate.server.workspace import Documents, Shown, Workspace
+from torchmigrate.settings.config import ConfigError
+
+T = TypeVar("T")
+
+_NOTEBOOKS = types.NotebookDocumentSyncOptions(
+    notebook_selector=[
+        types.NotebookDocumentFilterWithNotebook(
+            notebook="jupyter-notebook", cells=[types.NotebookCellLanguage(language="python")]
+        )
+    ]
+)
+
+
+class Server(LanguageServer):
+    """Serves one editor.
+
+    What takes longer than a moment is done in one thread beside the one of the messages; what it makes of a document
+    that has changed meanwhile is dropped. ``explained`` gives the documentation of a rule by its code.
+    """
+
+    def __init__(self, cache_folder: str | None, explained: Callable[[str], str | None]) -> None:
+        super().__init__(
+            "torchmigrate", __version__, notebook_document_sync=_NOTEBOOKS, protocol_cls=Protocol
+        )
+        self.is_shut_down = False
+        """Whether the editor has asked for it."""
+        self.is_told = False
+        """Whether the editor tells of what changes on the disk."""
+        self.explained = explained
+        self.encoding = Encoding.UTF16
+        self.model = Workspace(cache_folder)
+        self.actions = Actions(self.model, self.encoding, _name_of)
+        self.checks = Checks(self._look, self._refresh)
+        self._open: dict[str, Document] = {}
+        self._place_of: dict[str, str] = {}
+        self._thread = ThreadPoolExecutor(1, "checks")
+        self._bar: Bar | None = None
+        self._said = ""
+        self._faults: set[str] = set()
+
+    # What is open.
+
+    def documents(self) -> Documents:
+        """All that is open now."""
+        return dict(self._open)
+
+    def document(self, name: str) -> tuple[str, Document] | None:
+        """The place and the document of which the text with this name (URI) is one; None where it is not looked at."""
+        place = self._place_of.get(name)
+        return None if place is None else (place, self._open[place])
+
+    def put(self, document: Document, path: str) -> None:
+        """A document is open, or has changed."""
+        place = os.path.realpath(path)
+        before = self._open.get(place)
+        self._open[place] = document
+        names = set(document.texts())
+        for gone in set(before.texts()) - names if before is not None else ():
+            self._place_of.pop(gone, None)
+            self._publish(gone, [], None)
+        self._place_of.update(dict.fromkeys([*names, document.name], place))
+        self.checks.changed(place, self._open.keys() - {place})
+
+    def drop(self, name: str) -> None:
+        """A document is closed."""
+        found = self.document(name)
+        if found is not None:
+            place, document = found
+            del self._open[place]
+            for text in {*document.texts(), document.name}:
+                self._place_of.pop(text, None)
+                self._publish(text, [], None)
+            self.checks.stale(self._open)
+
+    # What happens on the disk.
+
+    def on_disk(self, events: Iterable[tuple[str, bool]]) -> None:
+        """Files have come, gone or changed; see `watched.changes_project`."""
+        if watched.changes_project(events):
+            self.checks.stale(self._open, refreshed=True)
+        else:
+            self._thread.submit(self.model.touch)
+            self.checks.stale(self._open)
+
+    def expect(self, path: str) -> None:
+        """A file is on the disk of which its project may not know."""
+        if self.model.misses(os.path.realpath(path)):
+            self.checks.stale(self._open, refreshed=True)
+
+    async def _refresh(self) -> None:
+        await self.guarded(self.model.refresh)
+
+    # What is looked at.
+
+    async def in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        """What ``work`` returns, done in the thread for that."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+
+    async def guarded(self, work: Callable[..., T], *arguments: Any) -> T | None:
+        """The same; None where it fails, and then the editor is told why."""
+        try:
+            return await self.in_thread(work, *arguments)
+        except (ConfigError, OSError) as error:  # settings that cannot be used; a folder that is gone
+            self._say_once(str(error))
+        except Stopped:
+            pass
+        except Exception:
+            self.log(f"a fault in torchmigrate, please report it:\n{traceback.format_exc()}")
+        return None
+
+    async def _look(self, place: str) -> None:
+        document, documents = self._open.get(place), self.documents()
+        if document is None:
+            return
+        if self.model.is_known(place):
+            shown = await self.guarded(self.model.check, documents, place)
+        elif await self.guarded(self.model.project_of, place) is None:
+            return
+        else:
+            async with Bar(self, "torchmigrate: looking at the project") as self._bar:
+                shown = await self.guarded(self.model.check, documents, place, self._bar)
+        if shown is not None and self._open.get(place) is document:
+            self._show(document, shown)
+
+    def _show(self, document: Document, shown: Shown) -> None:
+        for name in document.texts():
+            mine = [messages.diagnostic(one) for one in shown.diagnostics if one.text == name]
+            self._publish(name, mine, document.version_of(name))
+        for fault in set(shown.faults) - self._faults:
+            self._faults.add(fault)
+            self.log(fault)
+
+    def _publish(self, name: str, diagnostics: list[types.Diagnostic], version: int | None) -> None:
+        self.text_document_publish_diagnostics(
+            types.PublishDiagnosticsParams(uri=name, diagnostics=diagnostics, version=version)
+        )
+
+    # What is said, and the end.
+
+    def log(self, message: str, kind: types.MessageType = types.MessageType.Error) -> None:
+        """Writes a line into the editor's log."""
+        self.window_log_message(types.LogMessageParams(type=kind, message=message))
+
+    def _say_once(self, message: str) -> None:
+        """Shows a message about settings, which every look would meet again, until there is another one."""
+        if message != self._said:
+            self._said = message
+            self.log(message)
+            self.window_show_message(types.ShowMessageParams(type=types.MessageType.Error, message=message))
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Writes what was wrong with a message into the log; it stops nobody who works."""
+        self.log(f"{type(error).__name__}: {error}")
+
+    def shutdown(self) -> None:
+        """Nothing more comes from the editor: what is under way is given up."""
+        self.stop()
+        super().shutdown()  # type: ignore[no-untyped-call]
+
+    def stop(self) -> None:
+        """Gives up what is under way."""
+        self.checks.stop()
+        if self._bar is not None:
+            self._bar.stopped = True
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def path_of(uri: str) -> str | None:
+    """The path that a URI means; None where it is no file."""
+    return uris.to_fs_path(uri)
+
+
+def _name_of(path: str) -> str:
+    return uris.from_fs_path(path) or path

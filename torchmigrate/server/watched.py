@@ -1,0 +1,40 @@
+"""The files on the disk of which the editor is asked to say when they change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from lsprotocol import types
+
+from torchmigrate.gates.kinds import kind_of
+from torchmigrate.project.folders import SETTLING
+
+GLOBS = (
+    "**/*.{py,pyi,ipynb,toml,txt,in,cfg,ini,lock,yaml,yml,sh,bash,zsh,bat,ps1,sbatch,slurm,def,cmake,mk,md,markdown}",
+    "**/*{Dockerfile,Containerfile,dockerfile,Makefile,makefile,Jenkinsfile,Justfile,justfile,Pipfile}*",
+    "**/.gitignore",
+)
+"""Whatever a rule looks into (see `torchmigrate.gates.kinds`), and what says which files these are."""
+
+
+def registration() -> types.RegistrationParams:
+    """Asks the editor for that."""
+    watchers = [types.FileSystemWatcher(glob_pattern=glob) for glob in GLOBS]
+    options = types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
+    method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+    return types.RegistrationParams([types.Registration(id=method, method=method, register_options=options)])
+
+
+def changes_project(events: Iterable[tuple[str, bool]]) -> bool:
+    """Whether files that come, go or change may change which files there are, or what holds for them.
+
+    Each event is a path, and whether the file was there before and still is.
+    """
+    return any(not stays or settles(path) for path, stays in events)
+
+
+def settles(path: str) -> bool:
+    """Whether the content of a file may say what holds for others: settings, the oldest torch, what is ignored."""
+    name = os.path.basename(path)
+    return name in SETTLING or name == ".gitignore" or kind_of(path) is not None
