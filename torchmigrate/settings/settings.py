@@ -164,7 +164,10 @@ class Settings:
         FLAG, False, "Include fixes that are right in the usual case but not in every one.", option="unsafe"
     )
     output_format: str = setting(
-        _choice("full", "concise", "json", "github", "sarif", "diff"),
+        _choice(
+            *("full", "concise", "json", "github", "gitlab", "azure", "junit", "sarif", "rdjson", "markdown"),
+            "diff",
+        ),
         "full",
         "How to print the findings; diff is for `fix`.",
     )
@@ -202,7 +205,7 @@ class Settings:
     @property
     def wants_edits(self) -> bool:
         """Whether the report shows the edits of fixes, and not only that there are some."""
-        return self.output_format in ("json", "sarif")
+        return self.output_format in ("json", "rdjson", "sarif")
 
     @property
     def selectors(self) -> tuple[str, ...]:
