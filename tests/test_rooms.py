@@ -32,6 +32,7 @@ ROOMS = (
     "rules",
     "reporters",
     "run",
+    "adoption",
     "trials",
     "probe",
     "cli",

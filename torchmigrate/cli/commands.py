@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from torchmigrate import __version__
-from torchmigrate.cli import options, output
+from torchmigrate.cli import adopting, options, output
 from torchmigrate.cli import verify as verifying
 from torchmigrate.cli.session import Session
 from torchmigrate.console.terminal import Progress, escape, wants_color
@@ -87,24 +87,32 @@ def common(command: Command) -> Command:
     return command
 
 
-@cli.command()
+@cli.command(cls=adopting.Checking)
 @common
+@adopting.options
 @click.option("--with-probe", is_flag=True, help="Also say whether this machine can run the target version.")
 @click.option("--python", metavar="PATH", help="The interpreter for --with-probe; default: python3 on PATH.")
 @click.option("--show-settings", metavar="FILE", help="Print what holds for FILE, and check nothing.")
 @click.option("--show-files", is_flag=True, help="List the files to check, and check nothing.")
 def check(
-    with_probe: bool, python: str | None, show_settings: str | None, show_files: bool, **given: Any
+    with_probe: bool,
+    python: str | None,
+    show_settings: str | None,
+    show_files: bool,
+    add_ignore: str | None,
+    until: str | None,
+    **given: Any,
 ) -> int:
     """Report what an upgrade breaks, deprecates or supersedes in PATHS (default: here)."""
     from torchmigrate.run import runner
 
     if python and not with_probe:
         raise click.UsageError("--python goes with --with-probe")
+    ignore = adopting.ignore(add_ignore, until, given)
     if show_settings is not None:
         return show(show_settings, given)
     if show_files:
-        run = Session(**{**given, "quiet": True})
+        run = Session(**{**given, "quiet": True, "diff_base": None, "write_baseline": False})
         output.print_text("".join(f"{escape(file.path)}\n" for file in run.inputs))
         run.print_errors()
         return run.status(failed=False)
@@ -115,6 +123,9 @@ def check(
         for tree in run.trees:
             run.collect(runner.check(tree, cache=run.cache, progress=progress))
     run.cache.close()
+    if ignore or given["write_baseline"]:
+        return adopting.write(run, ignore)
+    run.say_gone()
     if with_probe:
         from torchmigrate.cli import probe
 
@@ -157,6 +168,8 @@ def fix(
             changed += 1
             run.report.applied += fixed.applied
     run.cache.close()
+    if apply:
+        run.say_gone()
     if run.shows_diff(apply):
         run.write_outcome(changed, apply)
     else:

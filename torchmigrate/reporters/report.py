@@ -96,7 +96,7 @@ class Report:
         """Counts in the findings and errors of one file."""
         self.suppressed += result.suppressed
         self.errors += len(result.errors)
-        settings = self._settings_for(result.path)
+        settings = self.settings_for(result.path)
         for finding in result.findings:
             self.failing += self.fails(finding)
             self.severities[finding.severity] += 1
@@ -109,21 +109,22 @@ class Report:
                     self.hidden_unsafe += 1
                 self.fixable += self.applies(finding.fix, finding.path)
 
-    def _settings_for(self, path: str) -> Settings:
+    def settings_for(self, path: str) -> Settings:
+        """The settings for the file at ``path``."""
         return self.settings if self.settings_of is None or not path else self.settings_of(path)
 
     def applies(self, fix: Fix, path: str) -> bool:
         """Whether a run with the settings of the file at ``path`` applies ``fix``."""
-        unsafe = self._settings_for(path).unsafe_fixes
+        unsafe = self.settings_for(path).unsafe_fixes
         return fix.safety is Safety.SAFE or (fix.safety is Safety.UNSAFE and unsafe)
 
     def fails(self, finding: Finding) -> bool:
         """Whether ``finding`` is at or above the ``fail-on`` of its file."""
-        return finding.severity.rank >= Severity(self._settings_for(finding.path).fail_on).rank
+        return finding.severity.rank >= Severity(self.settings_for(finding.path).fail_on).rank
 
     def shows(self, finding: Finding) -> bool:
         """Whether text formats list ``finding`` by itself, and do not only count it."""
-        return self._settings_for(finding.path).shows(finding.code, finding.severity.value)
+        return self.settings_for(finding.path).shows(finding.code, finding.severity.value)
 
     def source(self, code: str) -> str:
         """Where the facts of the rule ``code`` come from, as its documentation says; "" when it does not."""
