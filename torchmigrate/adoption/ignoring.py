@@ -66,7 +66,7 @@ def ignoring(
     document = Document.read(path, data) if is_document(path) else None
     source = read(path, data) if document is None else document
     scan = None if document is None else document.comments_and_statements
-    statements = comments_and_statements(source)[1] if scan is None else scan()[1]
+    comments, statements = comments_and_statements(source) if scan is None else scan()
     directives = suppressions(source, scan).directives
     groups: dict[Span, list[Finding]] = {}
     done = Ignoring(data)
@@ -79,7 +79,9 @@ def ignoring(
             groups.setdefault(statements[at], []).append(finding)
     edits: list[Edit] = []
     for statement, group in groups.items():
-        edit = _edit(source, statement, {finding.code for finding in group}, directives, ignore, target)
+        edit = _edit(
+            source, statement, {finding.code for finding in group}, directives, comments, ignore, target
+        )
         made = [] if edit is None else _proved(source, [*edits, edit])
         if made:
             edits = made
@@ -97,6 +99,7 @@ def _edit(
     statement: Span,
     codes: set[str],
     directives: Sequence[Directive],
+    comments: Sequence[Span],
     ignore: Ignore,
     target: Version,
 ) -> Edit | None:
@@ -104,7 +107,7 @@ def _edit(
     for one in directives:
         if one.covers == statement and one.codes and one.until == ignore.until and not one.is_due(target):
             return Edit(one.codes_span.start, one.codes_span.end, ", ".join(sorted({*one.codes, *codes})))
-    return at_statement(source, statement, ignore.text(codes))
+    return at_statement(source, statement, ignore.text(codes), comments)
 
 
 def _whole_file(source: Source, edits: list[Edit], done: Ignoring, ignore: Ignore) -> list[Edit]:

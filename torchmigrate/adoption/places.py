@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import configparser
-import os
 import re
 import shlex
+from collections.abc import Iterator, Sequence
 
 from torchmigrate.documents.document import Document
 from torchmigrate.model.findings import Edit, Span
@@ -18,19 +18,25 @@ _SHELLS = (".sh", ".bash", ".zsh", ".sbatch", ".slurm")
 """Of the files that hold commands, those whose shell is known."""
 _COMMENTED = frozenset(["requirements", "toml", "ini", "docker", "yaml", "make", "cmake"])
 """The kinds of files that may end with a comment."""
+_COMMANDS = re.compile(
+    r"\s*(?:-\s+)*(?:(?:run|script|before_script|after_script|command|bash)\s*:\s+)?\|[+-]?\s*"
+)
+"""What begins a block of commands in a CI file."""
 _MAPPED = re.compile(r"""\s*(?:-\s+)*(?:[\w."'/-]+\s*:\s+)?[^\s#|>&*!%@`].*|\s*-\s+\S.*""")
 _BLOCK = re.compile(r".*[:-]\s+[|>][+-]?\d?[+-]?\s*(?:#.*)?")
 
 
-def at_statement(source: Source, statement: Span, comment: str) -> Edit | None:
-    """The edit that puts ``comment`` to a statement; None where none can stand."""
+def at_statement(source: Source, statement: Span, comment: str, comments: Sequence[Span]) -> Edit | None:
+    """The edit that puts ``comment`` to a statement; None where none can stand. ``comments`` are those of the file."""
     if not isinstance(source, Document):
-        return _behind(source, Span(statement.start, statement.end - 1), comment)
+        return _behind(source, Span(statement.start, statement.end - 1), comment, comments)
     kind = source.kind
-    if kind in ("requirements", "toml") or (kind == "yaml" and _is_plain(source, statement)):
-        return _behind(source, statement, comment)
-    if kind == "shell" and _is_command(source, statement):
-        return _behind(source, statement, comment)
+    if (
+        kind in ("requirements", "toml")
+        or (kind == "yaml" and (_is_plain(source, statement) or _is_in_commands(source, statement)))
+        or (kind == "shell" and source.path.endswith(_SHELLS) and _is_command(source, statement))
+    ):
+        return _behind(source, statement, comment, comments)
     if kind == "ini" or (kind == "docker" and not re.search(r"(?mi)^#\s*escape\s*=|<<", source.view)):
         return _before(source, statement, comment)
     return None
@@ -44,7 +50,7 @@ def at_the_end(source: Source, comment: str) -> Edit | None:
     gap = "" if not text or text.endswith((b"\n", b"\r")) else "\n"
     if source.kind == "markdown":
         return Edit(end, end, f"{gap}\n<!-- {comment} -->\n")
-    if source.kind in _COMMENTED or (source.kind == "shell" and source.path.endswith(_SHELLS)):
+    if source.kind in _COMMENTED or (source.kind == "shell" and source.path.endswith((*_SHELLS, ".ps1"))):
         return Edit(end, end, f"{gap}{comment}\n")
     return None
 
@@ -65,11 +71,13 @@ def proved(before: Source, edits: list[Edit]) -> None:
         raise VerifyError("the comment would be a part of a value")
 
 
-def _behind(source: Source, statement: Span, comment: str) -> Edit:
-    """At the end of the last line, in the place of the blanks there."""
+def _behind(source: Source, statement: Span, comment: str, comments: Sequence[Span]) -> Edit:
+    """At the end of the last line, in the place of the blanks there; behind a comment it is a part of that."""
     text = source.text[statement.start : statement.end]
     kept = statement.start + len(text.rstrip(b" \t\r\n\f"))
-    return Edit(kept, statement.start + len(text.rstrip(b"\r\n")), f"  {comment}")
+    before = next((one for one in comments if one.end >= kept and one.start < kept), Span(kept, kept))
+    end = statement.start + len(text.rstrip(b"\r\n"))
+    return Edit(before.start, end, f"{source.segment(Span(before.start, kept))}  {comment}")
 
 
 def _before(source: Source, statement: Span, comment: str) -> Edit:
@@ -103,13 +111,26 @@ def _is_plain(source: Document, statement: Span) -> bool:
         return False
     if not re.match(r"\s*(?:-\s|[\w.\"'/-]+\s*:(?:\s|$))", line):
         return False
-    indent = _indent(line)
-    for above in reversed(source.view[: statement.start].splitlines()):
+    return not any(_BLOCK.fullmatch(above) or _is_open(above) for _, above in _around(source, statement))
+
+
+def _is_in_commands(source: Document, statement: Span) -> bool:
+    """Whether a line of YAML is a command in a block of a CI file."""
+    around = next(_around(source, statement), None)
+    if around is None or not _COMMANDS.fullmatch(around[1]) or "shell: cmd" in source.view:
+        return False
+    return _is_command(source, statement, around[0] + len(around[1]))
+
+
+def _around(source: Document, statement: Span) -> Iterator[tuple[int, str]]:
+    """The lines that a line of YAML lies below, the nearest first, each with its place."""
+    at = statement.start
+    indent = _indent(source.view[at : statement.end])
+    for above in reversed(source.view[:at].splitlines(keepends=True)):
+        at -= len(above)
         if above.strip() and _indent(above) < indent:
-            if _BLOCK.fullmatch(above.rstrip()) or _is_open(above):
-                return False
             indent = _indent(above)
-    return True
+            yield at, above.rstrip()
 
 
 def _is_open(line: str) -> bool:
@@ -121,12 +142,12 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
 
-def _is_command(source: Document, statement: Span) -> bool:
-    """Whether a line of a script begins and ends outside of quotes and of texts that follow their command."""
-    if os.path.splitext(source.path)[1] not in _SHELLS or "<<" in source.view[: statement.end]:
+def _is_command(source: Document, statement: Span, begin: int = 0) -> bool:
+    """Whether a line of the script at ``begin`` has its ends outside of quotes and of texts that follow a command."""
+    if "<<" in source.view[begin : statement.end]:
         return False
     try:
-        for part in (source.view[: statement.start], source.view[statement.start : statement.end]):
+        for part in (source.view[begin : statement.start], source.view[statement.start : statement.end]):
             shlex.split(part, comments=True)
     except ValueError:
         return False
