@@ -292,10 +292,15 @@ class TestAddIgnore:
             ("hit\n", "hit  # torchmigrate: ignore TS101\n"),
             ("hit", "hit  # torchmigrate: ignore TS101"),
             ("hit  \r\nx\r\n", "hit  # torchmigrate: ignore TS101\r\nx\r\n"),
-            ("f(\n  hit,\n  '''\n''',\n)\n", "f(\n  hit,\n  '''\n''',\n)  # torchmigrate: ignore TS101\n"),
+            ("f(\n  hit,\n  x,\n)\n", "f(\n  hit,  # torchmigrate: ignore TS101\n  x,\n)\n"),
+            (
+                "f('''\n''', hit, '''\n''',\n)\n",
+                "f('''\n''', hit, '''\n''',  # torchmigrate: ignore TS101\n)\n",
+            ),
+            ("x = hit + \\\n  y\n", "x = hit + \\\n  y  # torchmigrate: ignore TS101\n"),
             ("x = 1 + \\\n  hit\n", "x = 1 + \\\n  hit  # torchmigrate: ignore TS101\n"),
             ("hit  # type: ignore\n", "hit  # type: ignore  # torchmigrate: ignore TS101\n"),
-            ("@hit\n@g\ndef f(\n): pass\n", "@hit\n@g\ndef f(\n): pass  # torchmigrate: ignore TS101\n"),
+            ("@hit\n@g\ndef f(\n): pass\n", "@hit  # torchmigrate: ignore TS101\n@g\ndef f(\n): pass\n"),
             ("if hit:\n    x\n", "if hit:  # torchmigrate: ignore TS101\n    x\n"),
             ("hit  # torchmigrate: ignore SC2 -- y\n", "hit  # torchmigrate: ignore SC2, TS101 -- y\n"),
             ("# torchmigrate: ignore SC2\nhit\n", "# torchmigrate: ignore SC2, TS101\nhit\n"),
@@ -305,12 +310,12 @@ class TestAddIgnore:
             ),
         ],
     )
-    def test_a_comment_goes_to_the_end_of_the_statement(self, before: str, after: str) -> None:
+    def test_a_comment_goes_to_the_end_of_the_line_or_of_one_after(self, before: str, after: str) -> None:
         assert silenced("a.py", before, "hit") == after
 
     def test_several_codes_share_a_comment(self) -> None:
-        assert silenced("a.py", "f(one, two)\n", "two", "one", reason="why", until=(2, 16)) == (
-            "f(one, two)  # torchmigrate: ignore TS101, TS102 until 2.16 -- why\n"
+        assert silenced("a.py", "f(one,\n two)\n", "two", "one", reason="why", until=(2, 16)) == (
+            "f(one,  # torchmigrate: ignore TS101, TS102 until 2.16 -- why\n two)\n"
         )
 
     def test_a_notebook(self) -> None:

@@ -178,7 +178,7 @@ class TestRdjson:
                 "text": "torch.compile",
             }
         ]
-        assert diagnostic["code"]["url"].endswith("docs/rules.md#ts101-script")
+        assert diagnostic["code"]["url"].endswith("docs/rules/TS101.md")
 
     def test_half_of_a_fix_is_no_suggestion(self) -> None:
         assert "suggestions" not in json.loads(one("rdjson", FINDING))["diagnostics"][0]
@@ -224,14 +224,14 @@ class TestMarkdown:
 
 | Rule | Severity | Findings | Files | |
 | --- | --- | ---: | ---: | --- |
-| [TS101](https://github.com/torchmigrate/torchmigrate/blob/main/docs/rules.md#ts101-script) | warning | 1 | 1 | \
+| [TS101](https://github.com/torchmigrate/torchmigrate/blob/main/docs/rules/TS101.md) | warning | 1 | 1 | \
 `torch.jit.script` is deprecated. |
-| [TS110](https://github.com/torchmigrate/torchmigrate/blob/main/docs/rules.md#ts110-marker) | info | 1 | 1 | \
+| [TS110](https://github.com/torchmigrate/torchmigrate/blob/main/docs/rules/TS110.md) | info | 1 | 1 | \
 Markers do nothing in eager. |
 
 | Where | Rule | |
 | --- | --- | --- |
-| `pkg/a.py:2:5` | [TS101](https://github.com/torchmigrate/torchmigrate/blob/main/docs/rules.md#ts101-script) warning | \
+| `pkg/a.py:2:5` | [TS101](https://github.com/torchmigrate/torchmigrate/blob/main/docs/rules/TS101.md) warning | \
 `torch.jit.script` is deprecated since torch 2.13 Use torch.compile. |
 """
         )
@@ -259,7 +259,7 @@ class TestSarif:
         driver = json.loads(written("sarif"))["runs"][0]["tool"]["driver"]
         assert driver["informationUri"].startswith("https://")
         rule = driver["rules"][0]
-        assert rule["helpUri"].endswith("#ts101-script")
+        assert rule["helpUri"].endswith("docs/rules/TS101.md")
         assert rule["defaultConfiguration"] == {"enabled": True, "level": "note"}
         assert "Why: it is." in rule["help"]["markdown"]
 
@@ -273,7 +273,7 @@ class TestJson:
             "family": "torchscript",
             "summary": "`torch.jit.script` is deprecated.",
             "source": "https://example.org/ script",
-            "url": "https://github.com/torchmigrate/torchmigrate/blob/main/docs/rules.md#ts101-script",
+            "url": "https://github.com/torchmigrate/torchmigrate/blob/main/docs/rules/TS101.md",
         }
         assert list(document["rules"]) == ["TS101", "TS110"]
 

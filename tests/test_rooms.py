@@ -36,6 +36,7 @@ ROOMS = (
     "trials",
     "probe",
     "cli",
+    "library",
 )
 """From the lowest to the highest; `torchmigrate` itself, which is its version, is below, and `__main__` above."""
 

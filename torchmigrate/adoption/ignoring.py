@@ -1,7 +1,6 @@
 """Comments that silence what was found, written where they belong.
 
-A comment goes to the end of the statement's last line; in project files whose comments have lines of their own, before
-it; where neither can be (a block in YAML, a Makefile), the whole file is told to the end of the file. Every file is read
+A comment goes to the end of the line; in project files whose comments have lines of their own, before the statement; where neither can be (a block in YAML, a Makefile), the whole file is told to the end of the file. Every file is read
 again and compared: a comment came, and nothing else changed.
 """
 
@@ -79,9 +78,7 @@ def ignoring(
             groups.setdefault(statements[at], []).append(finding)
     edits: list[Edit] = []
     for statement, group in groups.items():
-        edit = _edit(
-            source, statement, {finding.code for finding in group}, directives, comments, ignore, target
-        )
+        edit = _edit(source, statement, group, directives, comments, ignore, target)
         made = [] if edit is None else _proved(source, [*edits, edit])
         if made:
             edits = made
@@ -97,17 +94,19 @@ def ignoring(
 def _edit(
     source: Source,
     statement: Span,
-    codes: set[str],
+    group: Sequence[Finding],
     directives: Sequence[Directive],
     comments: Sequence[Span],
     ignore: Ignore,
     target: Version,
 ) -> Edit | None:
-    """What silences ``codes`` in a statement: more codes in a comment that is there, or a new one."""
+    """What silences findings in a statement: more codes in a comment that is there, or a new one."""
+    codes = {finding.code for finding in group}
     for one in directives:
         if one.covers == statement and one.codes and one.until == ignore.until and not one.is_due(target):
             return Edit(one.codes_span.start, one.codes_span.end, ", ".join(sorted({*one.codes, *codes})))
-    return at_statement(source, statement, ignore.text(codes), comments)
+    offset = min(finding.span.start for finding in group if finding.span is not None)
+    return at_statement(source, statement, offset, ignore.text(codes), comments)
 
 
 def _whole_file(source: Source, edits: list[Edit], done: Ignoring, ignore: Ignore) -> list[Edit]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import re
 import shlex
+import tokenize
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.documents.document import Document
@@ -12,6 +13,7 @@ from torchmigrate.model.findings import Edit, Span
 from torchmigrate.text.edits import VerifyError
 from torchmigrate.text.read import read
 from torchmigrate.text.source import Source
+from torchmigrate.text.tokens import tokens
 from torchmigrate.text.toml import toml_loads
 
 _SHELLS = (".sh", ".bash", ".zsh", ".sbatch", ".slurm")
@@ -26,10 +28,16 @@ _MAPPED = re.compile(r"""\s*(?:-\s+)*(?:[\w."'/-]+\s*:\s+)?[^\s#|>&*!%@`].*|\s*-
 _BLOCK = re.compile(r".*[:-]\s+[|>][+-]?\d?[+-]?\s*(?:#.*)?")
 
 
-def at_statement(source: Source, statement: Span, comment: str, comments: Sequence[Span]) -> Edit | None:
-    """The edit that puts ``comment`` to a statement; None where none can stand. ``comments`` are those of the file."""
+def at_statement(
+    source: Source, statement: Span, offset: int, comment: str, comments: Sequence[Span]
+) -> Edit | None:
+    """The edit that puts ``comment`` to a statement; None where none can stand.
+
+    In a module it goes to the end of the line that holds ``offset``, or the first one after that may end with a comment.
+    ``comments`` are those of the file.
+    """
     if not isinstance(source, Document):
-        return _behind(source, Span(statement.start, statement.end - 1), comment, comments)
+        return _behind(source, Span(statement.start, _line_end(source, statement, offset)), comment, comments)
     kind = source.kind
     if (
         kind in ("requirements", "toml")
@@ -78,6 +86,12 @@ def _behind(source: Source, statement: Span, comment: str, comments: Sequence[Sp
     before = next((one for one in comments if one.end >= kept and one.start < kept), Span(kept, kept))
     end = statement.start + len(text.rstrip(b"\r\n"))
     return Edit(before.start, end, f"{source.segment(Span(before.start, kept))}  {comment}")
+
+
+def _line_end(source: Source, statement: Span, offset: int) -> int:
+    """The end of the line of a statement that holds ``offset``, or of one after it where a string or a backslash goes on."""
+    ends = (token.span.start for token in tokens(source) if token.type in (tokenize.NL, tokenize.NEWLINE))
+    return min((end for end in ends if offset <= end < statement.end), default=statement.end - 1)
 
 
 def _before(source: Source, statement: Span, comment: str) -> Edit:

@@ -57,7 +57,7 @@ def cli() -> None:
 cache_folder = click.option(
     "--cache-dir",
     metavar="DIR",
-    envvar="TORCHMIGRATE_CACHE_DIR",
+    envvar=options.variable("cache_dir"),
     default=cache.default_folder,
     help="Where results are kept for later runs.  [default: the user's cache folder]",
 )
@@ -67,17 +67,40 @@ def common(command: Command) -> Command:
     """Decorator: the parameters of a `Session`, which `check` and `fix` share."""
     command = cache_folder(command)
     for decorate in (
-        click.option("-v", "--verbose", is_flag=True, help="Say which settings and files are used."),
-        click.option("-q", "--quiet", is_flag=True, help="Print findings and errors only."),
+        click.option(
+            "-v",
+            "--verbose",
+            envvar=options.variable("verbose"),
+            is_flag=True,
+            help="Say which settings and files are used.",
+        ),
+        click.option(
+            "-q",
+            "--quiet",
+            envvar=options.variable("quiet"),
+            is_flag=True,
+            help="Print findings and errors only.",
+        ),
         click.option(
             "--color",
+            envvar=options.variable("color"),
             type=click.Choice(["auto", "always", "never"]),
             default="auto",
             help="Colour the output.",
         ),
-        click.option("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings."),
+        click.option(
+            "--exit-zero",
+            envvar=options.variable("exit_zero"),
+            is_flag=True,
+            help="Exit with 0 in spite of findings.",
+        ),
         click.option("--statistics", is_flag=True, help="Print the number of findings of each rule instead."),
-        click.option("--no-cache", is_flag=True, help="Neither use nor keep results of earlier runs."),
+        click.option(
+            "--no-cache",
+            envvar=options.variable("no_cache"),
+            is_flag=True,
+            help="Neither use nor keep results of earlier runs.",
+        ),
         click.option("-o", "--output-file", metavar="FILE", help="Write the report to a file."),
         click.option("--stdin-filename", metavar="PATH", help="The name of the file that comes as `-`."),
         options.of_settings,

@@ -14,4 +14,4 @@ def page(rule: Rule | None) -> str:
     """The address of a rule's page; "" of a rule that is not known, or of another package."""
     if rule is None or rule.code.startswith(_OTHERS):
         return ""
-    return f"{HOME}/blob/main/docs/rules.md#{rule.code.lower()}-{rule.name}"
+    return f"{HOME}/blob/main/docs/rules/{rule.code}.md"

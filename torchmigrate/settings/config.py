@@ -18,6 +18,7 @@ MAX_CONFIG_BYTES = 4 << 20
 
 PYPROJECT = "pyproject.toml"
 COMMAND_LINE = "command line"
+ENVIRONMENT = "environment"
 
 ADDING = frozenset(["ignore", "extend_select", "extend_exclude", "per_file_ignores"])
 """The settings of which every layer adds to those below it."""
