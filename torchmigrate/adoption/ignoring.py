@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from torchmigrate.adoption.places import at_statement, at_the_end, proved
+from torchmigrate.adoption.places import Places
 from torchmigrate.documents.document import Document
 from torchmigrate.engine.suppress import Directive, comments_and_statements, suppressions
 from torchmigrate.gates.kinds import is_document
@@ -19,7 +19,7 @@ from torchmigrate.model.findings import Edit, Finding, Span
 from torchmigrate.model.versions import Version, render
 from torchmigrate.text.edits import VerifyError
 from torchmigrate.text.read import read
-from torchmigrate.text.source import Source, SourceError
+from torchmigrate.text.source import SourceError
 
 NO_PLACE = "no comment can be put there; name it in `per-file-ignores`"
 
@@ -76,27 +76,36 @@ def ignoring(
             done.left.append(finding)
         else:
             groups.setdefault(statements[at], []).append(finding)
-    edits: list[Edit] = []
+    places = Places(source, comments)
+    edits: dict[Span, Edit] = {}
     for statement, group in groups.items():
-        edit = _edit(source, statement, group, directives, comments, ignore, target)
-        made = [] if edit is None else _proved(source, [*edits, edit])
-        if made:
-            edits = made
-            done.silenced += group
-        else:
+        edit = _edit(places, statement, group, directives, ignore, target)
+        if edit is None:
             done.left += group
+        else:
+            edits[statement] = edit
+    if not _are_proved(places, list(edits.values())):
+        proved: dict[Span, Edit] = {}
+        for statement, edit in edits.items():
+            if _are_proved(places, [*proved.values(), edit]):
+                proved[statement] = edit
+            else:
+                done.left += groups[statement]
+        edits = proved
+    for statement in edits:
+        done.silenced += groups[statement]
+    made = list(edits.values())
     if done.left:
-        edits = _whole_file(source, edits, done, ignore)
-    done.data = source.replaced(edits) if edits else data
+        made += _whole_file(places, made, done, ignore)
+    done.data = source.replaced(made) if made else data
     return done
 
 
 def _edit(
-    source: Source,
+    places: Places,
     statement: Span,
     group: Sequence[Finding],
     directives: Sequence[Directive],
-    comments: Sequence[Span],
     ignore: Ignore,
     target: Version,
 ) -> Edit | None:
@@ -106,24 +115,23 @@ def _edit(
         if one.covers == statement and one.codes and one.until == ignore.until and not one.is_due(target):
             return Edit(one.codes_span.start, one.codes_span.end, ", ".join(sorted({*one.codes, *codes})))
     offset = min(finding.span.start for finding in group if finding.span is not None)
-    return at_statement(source, statement, offset, ignore.text(codes), comments)
+    return places.at_statement(statement, offset, ignore.text(codes))
 
 
-def _whole_file(source: Source, edits: list[Edit], done: Ignoring, ignore: Ignore) -> list[Edit]:
-    """The edits with a comment for the whole file, where such a file can end with one."""
+def _whole_file(places: Places, edits: list[Edit], done: Ignoring, ignore: Ignore) -> list[Edit]:
+    """A comment for the whole file, where such a file can end with one."""
     codes = sorted({finding.code for finding in done.left})
-    edit = at_the_end(source, ignore.text(codes, whole_file=True))
-    made = [] if edit is None else _proved(source, [*edits, edit])
-    if made:
-        done.silenced += done.left
-        done.whole_file, done.left = codes, []
-    return made or edits
-
-
-def _proved(source: Source, edits: list[Edit]) -> list[Edit]:
-    """The edits, or none of them where they change more than comments."""
-    try:
-        proved(source, edits)
-    except (VerifyError, SourceError):
+    edit = places.at_the_end(ignore.text(codes, whole_file=True))
+    if edit is None or not _are_proved(places, [*edits, edit]):
         return []
-    return edits
+    done.silenced += done.left
+    done.whole_file, done.left = codes, []
+    return [edit]
+
+
+def _are_proved(places: Places, edits: list[Edit]) -> bool:
+    try:
+        places.prove(edits)
+    except (VerifyError, SourceError):
+        return False
+    return True

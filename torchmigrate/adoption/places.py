@@ -6,7 +6,9 @@ import configparser
 import re
 import shlex
 import tokenize
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from torchmigrate.documents.document import Document
 from torchmigrate.model.findings import Edit, Span
@@ -28,77 +30,81 @@ _MAPPED = re.compile(r"""\s*(?:-\s+)*(?:[\w."'/-]+\s*:\s+)?[^\s#|>&*!%@`].*|\s*-
 _BLOCK = re.compile(r".*[:-]\s+[|>][+-]?\d?[+-]?\s*(?:#.*)?")
 
 
-def at_statement(
-    source: Source, statement: Span, offset: int, comment: str, comments: Sequence[Span]
-) -> Edit | None:
-    """The edit that puts ``comment`` to a statement; None where none can stand.
+class Places:
+    """Where comments can go in one file; ``comments`` are those that it has."""
 
-    In a module it goes to the end of the line that holds ``offset``, or the first one after that may end with a comment.
-    ``comments`` are those of the file.
-    """
-    if not isinstance(source, Document):
-        return _behind(source, Span(statement.start, _line_end(source, statement, offset)), comment, comments)
-    kind = source.kind
-    if (
-        kind in ("requirements", "toml")
-        or (kind == "yaml" and (_is_plain(source, statement) or _is_in_commands(source, statement)))
-        or (kind == "shell" and source.path.endswith(_SHELLS) and _is_command(source, statement))
-    ):
-        return _behind(source, statement, comment, comments)
-    if kind == "ini" or (kind == "docker" and not re.search(r"(?mi)^#\s*escape\s*=|<<", source.view)):
-        return _before(source, statement, comment)
-    return None
+    def __init__(self, source: Source, comments: Sequence[Span]) -> None:
+        self._source = source
+        self._comments = {comment.end: comment for comment in comments}
 
+    def at_statement(self, statement: Span, offset: int, comment: str) -> Edit | None:
+        """The edit that puts ``comment`` to a statement; None where none can stand.
 
-def at_the_end(source: Source, comment: str) -> Edit | None:
-    """The edit that puts ``comment`` on a line of its own at the end of a project file."""
-    if not isinstance(source, Document):
+        In a module it goes to the end of the line that holds ``offset``, or the first one after that may end with a comment.
+        """
+        source = self._source
+        if not isinstance(source, Document):
+            at = bisect_left(self._line_ends, offset)
+            return self._behind(Span(statement.start, self._line_ends[at]), comment)
+        kind = source.kind
+        if (
+            kind in ("requirements", "toml")
+            or (kind == "yaml" and (_is_plain(source, statement) or _is_in_commands(source, statement)))
+            or (kind == "shell" and source.path.endswith(_SHELLS) and _is_command(source, statement))
+        ):
+            return self._behind(statement, comment)
+        if kind == "ini" or (kind == "docker" and not re.search(r"(?mi)^#\s*escape\s*=|<<", source.view)):
+            return self._before(statement, comment)
         return None
-    text, end = source.text, len(source.text)
-    gap = "" if not text or text.endswith((b"\n", b"\r")) else "\n"
-    if source.kind == "markdown":
-        return Edit(end, end, f"{gap}\n<!-- {comment} -->\n")
-    if source.kind in _COMMENTED or (source.kind == "shell" and source.path.endswith((*_SHELLS, ".ps1"))):
-        return Edit(end, end, f"{gap}{comment}\n")
-    return None
 
+    def at_the_end(self, comment: str) -> Edit | None:
+        """The edit that puts ``comment`` on a line of its own at the end of a project file."""
+        source = self._source
+        if not isinstance(source, Document):
+            return None
+        text, end = source.text, len(source.text)
+        gap = "" if not text or text.endswith((b"\n", b"\r")) else "\n"
+        if source.kind == "markdown":
+            return Edit(end, end, f"{gap}\n<!-- {comment} -->\n")
+        if source.kind in _COMMENTED or (source.kind == "shell" and source.path.endswith((*_SHELLS, ".ps1"))):
+            return Edit(end, end, f"{gap}{comment}\n")
+        return None
 
-def proved(before: Source, edits: list[Edit]) -> None:
-    """Raises VerifyError or SourceError unless ``edits`` change comments alone."""
-    data = before.replaced(edits)
-    if not isinstance(before, Document):
-        from torchmigrate.proof.verify import verify
+    def prove(self, edits: list[Edit]) -> None:
+        """Raises VerifyError or SourceError unless ``edits`` change comments alone."""
+        before = self._source
+        data = before.replaced(edits)
+        if not isinstance(before, Document):
+            from torchmigrate.proof.verify import verify
 
-        verify(before, read(before.path, data), edits)
-        return
-    from torchmigrate.documents.verify import verify as verify_document
+            verify(before, read(before.path, data), edits)
+            return
+        from torchmigrate.documents.verify import verify as verify_document
 
-    after = Document.read(before.path, data)
-    verify_document(Document.read(before.path, before.raw), after, edits)
-    if _meaning(before) != _meaning(after):
-        raise VerifyError("the comment would be a part of a value")
+        after = Document.read(before.path, data)
+        verify_document(Document.read(before.path, before.raw), after, edits)
+        if _meaning(before) != _meaning(after):
+            raise VerifyError("the comment would be a part of a value")
 
+    @cached_property
+    def _line_ends(self) -> list[int]:
+        """The ends of the lines of a module that may end with a comment: no string and no backslash goes on."""
+        ends = (tokenize.NL, tokenize.NEWLINE)
+        return [token.span.start for token in tokens(self._source) if token.type in ends]
 
-def _behind(source: Source, statement: Span, comment: str, comments: Sequence[Span]) -> Edit:
-    """At the end of the last line, in the place of the blanks there; behind a comment it is a part of that."""
-    text = source.text[statement.start : statement.end]
-    kept = statement.start + len(text.rstrip(b" \t\r\n\f"))
-    before = next((one for one in comments if one.end >= kept and one.start < kept), Span(kept, kept))
-    end = statement.start + len(text.rstrip(b"\r\n"))
-    return Edit(before.start, end, f"{source.segment(Span(before.start, kept))}  {comment}")
+    def _behind(self, lines: Span, comment: str) -> Edit:
+        """At the end of lines, in the place of the blanks there; behind a comment it is a part of that."""
+        text = self._source.text[lines.start : lines.end]
+        kept = lines.start + len(text.rstrip(b" \t\r\n\f"))
+        before = self._comments.get(kept) or Span(kept, kept)
+        end = lines.start + len(text.rstrip(b"\r\n"))
+        return Edit(before.start, end, f"{self._source.segment(before)}  {comment}")
 
-
-def _line_end(source: Source, statement: Span, offset: int) -> int:
-    """The end of the line of a statement that holds ``offset``, or of one after it where a string or a backslash goes on."""
-    ends = (token.span.start for token in tokens(source) if token.type in (tokenize.NL, tokenize.NEWLINE))
-    return min((end for end in ends if offset <= end < statement.end), default=statement.end - 1)
-
-
-def _before(source: Source, statement: Span, comment: str) -> Edit:
-    """On a line of its own, indented as the statement."""
-    text = source.text[statement.start : statement.end]
-    indent = text[: len(text) - len(text.lstrip(b" \t"))].decode()
-    return Edit(statement.start, statement.start, f"{indent}{comment}\n")
+    def _before(self, statement: Span, comment: str) -> Edit:
+        """On a line of its own, indented as the statement."""
+        text = self._source.text[statement.start : statement.end]
+        indent = text[: len(text) - len(text.lstrip(b" \t"))].decode()
+        return Edit(statement.start, statement.start, f"{indent}{comment}\n")
 
 
 def _meaning(source: Document) -> object:
