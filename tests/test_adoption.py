@@ -404,6 +404,7 @@ class TestAddIgnore:
             ("--add-ignore=-->",),
             ("--add-ignore", "-"),
             ("--add-ignore", "--write-baseline", "--baseline", "b.json"),
+            ("--diff-base", "HEAD", "--write-baseline", "--baseline", "b.json"),
         ],
     )
     def test_what_cannot_be_is_refused(self, run: Run, options: tuple[str, ...]) -> None:

@@ -18,6 +18,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from torchmigrate.model.findings import FileResult, Finding
@@ -122,14 +123,16 @@ class Baseline:
             return place
         if place not in self._moved:
             mine = Counter(map(Entry.of, result.findings))
-            shared = {old: (self._left[old] & mine).total() for old in self._orphans()}
+            taken = set(self._moved.values())
+            shared = {old: (self._left[old] & mine).total() for old in self._orphans if old not in taken}
             best = max(shared, key=lambda old: shared[old], default="")
             self._moved[place] = best if shared.get(best) else ""
         return self._moved[place]
 
+    @cached_property
     def _orphans(self) -> list[str]:
-        taken = set(self._moved.values())
-        return [place for place in self.entries if place not in taken and not os.path.lexists(place)]
+        """The places of files that are gone."""
+        return [place for place in self.entries if not os.path.lexists(place)]
 
 
 def read(path: str) -> Baseline:

@@ -58,6 +58,10 @@ def options(command: Command) -> Command:
 
 def ignore(reason: str | None, until: str | None, given: Mapping[str, Any]) -> Ignore | None:
     """What --add-ignore asks for, if it is given. Raises click.UsageError."""
+    if given["write_baseline"] and given["diff_base"]:
+        raise click.UsageError(
+            "a baseline holds all that is found, and --diff-base leaves some out: one of them"
+        )
     if reason is None:
         if until is not None:
             raise click.UsageError("--until goes with --add-ignore")

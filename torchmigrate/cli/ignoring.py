@@ -33,28 +33,27 @@ def write(run: Session, ignore: Ignore) -> Iterator[str]:
         raise click.UsageError(
             f"--until {render(ignore.until)}: the target is {render(target)} already, and the comments would be due"
         )
-    silenced, files, left = 0, 0, list[Finding]()
+    files = {file.path: file for file in run.inputs}
+    silenced, changed, left = 0, 0, list[Finding]()
     for result in list(run.results):
         findings = [one for one in result.findings if one.span and run.report.shows(one) and _is_code(one)]
         if not findings:
             continue
-        data = next(file for file in run.inputs if file.path == result.path).read()
+        settings = run.report.settings_for(result.path)
         try:
-            done = ignoring(
-                result.path, data, findings, ignore, run.report.settings_for(result.path).target_version
-            )
-        except SourceError as error:
-            run.collect(
-                [FileResult(result.path, errors=(FileError(result.path, error.message, error.line),))]
-            )
+            data = files[result.path].read()
+            done = ignoring(result.path, data, findings, ignore, settings.target_version)
+        except (OSError, SourceError) as error:  # it was readable when it was checked
+            failure = FileError(result.path, f"changed while it was being looked at: {error}")
+            run.collect([FileResult(result.path, errors=(failure,))])
             continue
         left += done.left
         fixed = FixResult(result.path, data, done.data, (), result)
         if data != done.data and run.written([fixed]):
-            silenced, files = silenced + len(done.silenced), files + 1
+            silenced, changed = silenced + len(done.silenced), changed + 1
             if done.whole_file:
                 yield f"{result.path}: {', '.join(done.whole_file)} ignored in the whole file"
-    yield f"{count(silenced, 'finding')} silenced in {count(files, 'file')}"
+    yield f"{count(silenced, 'finding')} silenced in {count(changed, 'file')}"
     yield from _left(left)
 
 
