@@ -437,3 +437,12 @@ class TestGithub:
         assert Path("summary").read_text() == page
         monkeypatch.setenv("GITHUB_STEP_SUMMARY", "no/such/folder")
         assert "the summary of the job cannot be written" in run("check", "--output-format", "github").err
+
+
+@pytest.mark.parametrize("name", ["json", "sarif", "gitlab", "junit"])
+def test_equal_runs_write_equal_reports(run: Run, name: str) -> None:
+    put("a.py", TWO)
+    put("requirements.txt", "torch==2.4.0+cu118\n")
+    assert (
+        run("check", "--output-format", name).out == run("check", "--output-format", name, "--no-cache").out
+    )

@@ -276,6 +276,3 @@ class TestJson:
             "url": "https://github.com/torchmigrate/torchmigrate/blob/main/docs/rules/TS101.md",
         }
         assert list(document["rules"]) == ["TS101", "TS110"]
-
-    def test_equal_runs_write_equal_reports(self) -> None:
-        assert "seconds" not in written("json")

@@ -54,6 +54,8 @@ def cli() -> None:
     """Find what a PyTorch upgrade breaks in a project, and mend what can be proved."""
 
 
+VARIABLES = "Settings are environment variables too: TORCHMIGRATE_TARGET_VERSION=2.15."
+
 cache_folder = click.option(
     "--cache-dir",
     metavar="DIR",
@@ -110,7 +112,7 @@ def common(command: Command) -> Command:
     return command
 
 
-@cli.command(cls=adopting.Checking)
+@cli.command(cls=adopting.Checking, epilog=VARIABLES)
 @common
 @adopting.options
 @click.option("--with-probe", is_flag=True, help="Also say whether this machine can run the target version.")
@@ -159,7 +161,7 @@ def check(
     return run.status(failed=run.fails())
 
 
-@cli.command()
+@cli.command(epilog=VARIABLES)
 @common
 @click.option("--apply", is_flag=True, help="Write the fixed files, and report what is left.")
 @click.option("--interactive", is_flag=True, help="Ask about every fix.")
