@@ -71,9 +71,8 @@ class TestCheck:
         assert [error.path for error in checked.errors] == ["nowhere.py"]
 
     def test_every_setting_is_an_argument(self) -> None:
-        for one in fields():
-            stated: dict[str, Any] = {one.name: default_as_toml(one)}
-            assert torchmigrate.check("ranker/buffers.py", isolated=True, **stated).findings
+        stated: dict[str, Any] = {one.name: default_as_toml(one) for one in fields()}
+        assert torchmigrate.check("ranker/buffers.py", isolated=True, **stated).findings
         assert torchmigrate.check(per_file_ignores={"*": ["ALL"]}).findings == ()
         assert torchmigrate.check("requirements.txt", target_version="2.12").findings == ()
 
