@@ -249,9 +249,12 @@ Markers do nothing in eager. |
             assert not re.search(r"(?<!\\)<(?!!-- -->)|@(?!<!-- -->)", outside)
 
     def test_a_long_list_is_cut(self) -> None:
-        text = written("markdown", FileResult("pkg/a.py", (FINDING,) * 250))
-        assert text.count("`pkg/a.py:2:5`") == 200
-        assert text.endswith("\n…and 50 more.\n")
+        broken = (FileError("pkg/b.py", "is not Python"),) * 130
+        text = written("markdown", FileResult("pkg/a.py", (FINDING,) * 250, broken))
+        assert text.count("`pkg/a.py:2:5`") == 100
+        assert text.count("`pkg/b.py`") == 100
+        assert "\n…and 30 more.\n" in text
+        assert text.endswith("\n…and 150 more.\n")
 
 
 class TestSarif:

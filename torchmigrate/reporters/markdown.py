@@ -15,8 +15,8 @@ from torchmigrate.model.vocabulary import Severity
 from torchmigrate.reporters.links import page
 from torchmigrate.reporters.report import Report, all_findings, count, place, position
 
-MAX_ROWS = 200
-"""Findings that are listed: a summary of a job may have one mebibyte, a comment 65,536 characters."""
+MAX_ROWS = 100
+"""Rows of a list: a summary of a job may have one mebibyte, a comment 65,536 characters."""
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
@@ -28,6 +28,7 @@ def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
         for error in errors[:MAX_ROWS]:
             where = position(error.path, error.line, error.column, error.cell)
             out.write(f"| {code(where)} | {inline(error.message)} |\n")
+        out.write(_more(len(errors)))
     if report.findings:
         out.writelines(_by_rule(results, report))
         out.writelines(_one_by_one(results, report))
@@ -75,8 +76,11 @@ def _one_by_one(results: Iterable[FileResult], report: Report) -> Iterator[str]:
             if finding.severity is severity and report.shows(finding) and left:
                 left -= 1
                 yield _row(finding, report)
-    if shown > MAX_ROWS:
-        yield f"\n…and {shown - MAX_ROWS} more.\n"
+    yield _more(shown)
+
+
+def _more(number: int) -> str:
+    return f"\n…and {number - MAX_ROWS} more.\n" if number > MAX_ROWS else ""
 
 
 def _row(finding: Finding, report: Report) -> str:
