@@ -32,10 +32,12 @@ ROOMS = (
     "rules",
     "reporters",
     "run",
+    "adoption",
     "trials",
     "probe",
     "server",
     "cli",
+    "library",
 )
 """From the lowest to the highest; `torchmigrate` itself, which is its version, is below, and `__main__` above."""
 

@@ -8,6 +8,7 @@ import pytest
 
 from torchmigrate.engine.suppress import suppressions
 from torchmigrate.model.findings import Finding, Span
+from torchmigrate.model.versions import NEWEST, Version
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.proof.verify import verify
 from torchmigrate.text.directives import without_directives
@@ -30,7 +31,7 @@ def found(source: Source) -> list[Finding]:
 
 def run(text: str) -> tuple[Source, list[Finding], int]:
     source = read("a.py", text.encode())
-    return source, *suppressions(source).apply(found(source), everything)
+    return source, *suppressions(source).apply(found(source), everything, NEWEST)
 
 
 def left(text: str) -> list[tuple[str, int]]:
@@ -128,7 +129,7 @@ def test_a_comment_is_removed_inside_its_notebook_cell() -> None:
         b' {"cell_type": "code", "source": ["y"]}]}'
     )
     source = read("a.ipynb", data)
-    findings, _ = suppressions(source).apply([], everything)
+    findings, _ = suppressions(source).apply([], everything, NEWEST)
     assert findings[0].fix is not None
     assert source.replaced(findings[0].fix.edits) == data.replace(b', "# torchmigrate: ignore"', b"")
     assert findings[0].location is not None
@@ -137,9 +138,9 @@ def test_a_comment_is_removed_inside_its_notebook_cell() -> None:
 
 def test_nobody_calls_unused_what_was_not_looked_for() -> None:
     source = read("a.py", b"x  # torchmigrate: ignore TS101, SC201\ny  # torchmigrate: ignore\n")
-    findings, _ = suppressions(source).apply([], lambda code: code in ("SC201", "XX001"))
+    findings, _ = suppressions(source).apply([], lambda code: code in ("SC201", "XX001"), NEWEST)
     assert [finding.message for finding in findings] == ["nothing to silence here for `SC201`"]
-    assert suppressions(source).apply([], lambda code: code != "XX001") == ([], 0)
+    assert suppressions(source).apply([], lambda code: code != "XX001", NEWEST) == ([], 0)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,9 @@ def test_findings_about_comments_can_be_switched_off_for_a_file() -> None:
 
 
 def test_text_without_the_mark_is_not_tokenized(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchmigrate.engine.suppress._scan", lambda source: pytest.fail("tokenized"))
+    monkeypatch.setattr(
+        "torchmigrate.engine.suppress.comments_and_statements", lambda source: pytest.fail("tokenized")
+    )
     assert left("hit  # noqa\n") == [("TS101", 1)]
 
 
@@ -186,3 +189,36 @@ def test_text_without_the_mark_is_not_tokenized(monkeypatch: pytest.MonkeyPatch)
 )
 def test_without_directives(comment: str, rest: str) -> None:
     assert without_directives(comment) == rest
+
+
+def due(text: str, target: Version) -> list[str]:
+    source = read("a.py", text.encode())
+    findings, _ = suppressions(source).apply(found(source), everything, target)
+    return [finding.code for finding in findings]
+
+
+def test_a_comment_silences_until_its_target() -> None:
+    text = "hit  # torchmigrate: ignore TS101 until 2.16 -- the server\n"
+    assert due(text, (2, 15)) == []
+    assert due(text, (2, 16)) == ["TS101", "XX003"]
+    assert due(text, (3, 0)) == ["TS101", "XX003"]
+
+
+def test_one_that_is_due_beside_one_that_is_not() -> None:
+    text = "hit  # torchmigrate: ignore TS until 2.1  # torchmigrate: ignore TS101\n"
+    assert due(text, (2, 15)) == ["XX003"]
+
+
+def test_one_that_is_due_for_nothing_is_unused() -> None:
+    assert due("x  # torchmigrate: ignore TS101 until 2.1\n", (2, 15)) == ["XX001"]
+
+
+def test_a_file_wide_comment_may_be_due() -> None:
+    assert due("hit\n# torchmigrate: ignore-file until 2.1\n", (2, 15)) == ["TS101", "XX003"]
+
+
+@pytest.mark.parametrize(
+    "until", ["until", "until next", "until 2", "until 2.16.1", "until 2.16 TS101", "til 2.16"]
+)
+def test_another_until_is_not_understood(until: str) -> None:
+    assert due(f"hit  # torchmigrate: ignore TS101 {until}\n", (2, 15)) == ["TS101", "XX002"]

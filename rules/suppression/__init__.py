@@ -1,1 +1,1 @@
-"""Suppression comments that silence nothing, or cannot be understood."""
+"""Suppression comments that silence nothing, are due, or cannot be understood."""

@@ -4,6 +4,7 @@ Why: it silences nothing, though its author meant it to. The forms are:
 
     # torchmigrate: ignore
     # torchmigrate: ignore TS101, SC2 -- why this is right here
+    # torchmigrate: ignore TS101 until 2.16 -- why it is right until then
     # torchmigrate: ignore-file
     # torchmigrate: ignore-file TS -- why
 

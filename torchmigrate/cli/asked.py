@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,8 +19,13 @@ from torchmigrate.run.tree import Tree, is_of_interest
 from torchmigrate.settings.settings import Settings
 
 
-def ask(paths: Sequence[str], stdin_filename: str | None, given: Profiles) -> Asked:
-    """What ``paths`` (default: here) name. Raises ConfigError for settings that cannot be used, and Failure."""
+def ask(
+    paths: Sequence[str],
+    stdin_filename: str | None,
+    given: Profiles,
+    read_stdin: Callable[[], bytes] | None = None,
+) -> Asked:
+    """What ``paths`` (default: here) name; ``read_stdin`` gives what ``-`` is, if not standard input does. Raises ConfigError for settings that cannot be used, and Failure."""
     paths = paths or (os.curdir,)
     places = [stdin_filename or "" if path == "-" else path for path in paths]
     folder = options.common_folder([place or os.curdir for place in places])
@@ -28,7 +33,7 @@ def ask(paths: Sequence[str], stdin_filename: str | None, given: Profiles) -> As
         paths,
         wanted=is_of_interest,
         excludes=given.excludes,
-        read_stdin=sys.stdin.buffer.read,
+        read_stdin=read_stdin or sys.stdin.buffer.read,
         stdin_filename=stdin_filename or "-",
     )
     return Asked([place for place in places if place], found, given, given.of(folder))

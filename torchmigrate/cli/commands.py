@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from torchmigrate import __version__
-from torchmigrate.cli import options, output
+from torchmigrate.cli import adopting, options, output
 from torchmigrate.cli import verify as verifying
 from torchmigrate.cli.session import Session
 from torchmigrate.console.terminal import Progress, escape, wants_color
@@ -55,10 +55,12 @@ def cli() -> None:
     """Find what a PyTorch upgrade breaks in a project, and mend what can be proved."""
 
 
+VARIABLES = "Settings are environment variables too: TORCHMIGRATE_TARGET_VERSION=2.15."
+
 cache_folder = click.option(
     "--cache-dir",
     metavar="DIR",
-    envvar="TORCHMIGRATE_CACHE_DIR",
+    envvar=options.variable("cache_dir"),
     default=cache.default_folder,
     help="Where results are kept for later runs.  [default: the user's cache folder]",
 )
@@ -68,17 +70,40 @@ def common(command: Command) -> Command:
     """Decorator: the parameters of a `Session`, which `check` and `fix` share."""
     command = cache_folder(command)
     for decorate in (
-        click.option("-v", "--verbose", is_flag=True, help="Say which settings and files are used."),
-        click.option("-q", "--quiet", is_flag=True, help="Print findings and errors only."),
+        click.option(
+            "-v",
+            "--verbose",
+            envvar=options.variable("verbose"),
+            is_flag=True,
+            help="Say which settings and files are used.",
+        ),
+        click.option(
+            "-q",
+            "--quiet",
+            envvar=options.variable("quiet"),
+            is_flag=True,
+            help="Print findings and errors only.",
+        ),
         click.option(
             "--color",
+            envvar=options.variable("color"),
             type=click.Choice(["auto", "always", "never"]),
             default="auto",
             help="Colour the output.",
         ),
-        click.option("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings."),
+        click.option(
+            "--exit-zero",
+            envvar=options.variable("exit_zero"),
+            is_flag=True,
+            help="Exit with 0 in spite of findings.",
+        ),
         click.option("--statistics", is_flag=True, help="Print the number of findings of each rule instead."),
-        click.option("--no-cache", is_flag=True, help="Neither use nor keep results of earlier runs."),
+        click.option(
+            "--no-cache",
+            envvar=options.variable("no_cache"),
+            is_flag=True,
+            help="Neither use nor keep results of earlier runs.",
+        ),
         click.option("-o", "--output-file", metavar="FILE", help="Write the report to a file."),
         click.option("--stdin-filename", metavar="PATH", help="The name of the file that comes as `-`."),
         options.of_settings,
@@ -88,24 +113,32 @@ def common(command: Command) -> Command:
     return command
 
 
-@cli.command()
+@cli.command(cls=adopting.Checking, epilog=VARIABLES)
 @common
+@adopting.options
 @click.option("--with-probe", is_flag=True, help="Also say whether this machine can run the target version.")
 @click.option("--python", metavar="PATH", help="The interpreter for --with-probe; default: python3 on PATH.")
 @click.option("--show-settings", metavar="FILE", help="Print what holds for FILE, and check nothing.")
 @click.option("--show-files", is_flag=True, help="List the files to check, and check nothing.")
 def check(
-    with_probe: bool, python: str | None, show_settings: str | None, show_files: bool, **given: Any
+    with_probe: bool,
+    python: str | None,
+    show_settings: str | None,
+    show_files: bool,
+    add_ignore: str | None,
+    until: str | None,
+    **given: Any,
 ) -> int:
     """Report what an upgrade breaks, deprecates or supersedes in PATHS (default: here)."""
     from torchmigrate.run import runner
 
     if python and not with_probe:
         raise click.UsageError("--python goes with --with-probe")
+    ignore = adopting.ignore(add_ignore, until, given)
     if show_settings is not None:
         return show(show_settings, given)
     if show_files:
-        run = Session(**{**given, "quiet": True})
+        run = Session(**{**given, "quiet": True, "diff_base": None, "write_baseline": False})
         output.print_text("".join(f"{escape(file.path)}\n" for file in run.inputs))
         run.print_errors()
         return run.status(failed=False)
@@ -116,6 +149,9 @@ def check(
         for tree in run.trees:
             run.collect(runner.check(tree, cache=run.cache, progress=progress))
     run.cache.close()
+    if ignore or given["write_baseline"]:
+        return adopting.write(run, ignore)
+    run.say_gone()
     if with_probe:
         from torchmigrate.cli import probe
 
@@ -126,7 +162,7 @@ def check(
     return run.status(failed=run.fails())
 
 
-@cli.command()
+@cli.command(epilog=VARIABLES)
 @common
 @click.option("--apply", is_flag=True, help="Write the fixed files, and report what is left.")
 @click.option("--interactive", is_flag=True, help="Ask about every fix.")
@@ -158,6 +194,8 @@ def fix(
             changed += 1
             run.report.applied += fixed.applied
     run.cache.close()
+    if apply:
+        run.say_gone()
     if run.shows_diff(apply):
         run.write_outcome(changed, apply)
     else:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from torchmigrate.console.terminal import escape
 from torchmigrate.model import versions
 from torchmigrate.run.profiles import Profile, Profiles
 from torchmigrate.settings import config
 from torchmigrate.settings.config import ConfigError
-from torchmigrate.settings.settings import FLAG, PER_FILE, Kind, default_as_toml, fields, key
+from torchmigrate.settings.settings import CODES, FLAG, PER_FILE, SHOWN, Kind, default_as_toml, fields, key
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -28,12 +29,22 @@ class Failure(click.ClickException):
         super().__init__(escape(message))  # of a path with a line end there is one line too
 
 
+def variable(name: str) -> str:
+    """The environment variable that stands for the option ``name`` where the command line has none."""
+    return f"TORCHMIGRATE_{name.upper()}"
+
+
 def of_settings(command: Command) -> Command:
     """Decorator: an option for every setting, and those that say which configuration file is read."""
-    command = click.option("--isolated", is_flag=True, help="Read no configuration file.")(command)
-    command = click.option("--config", metavar="FILE", help="The configuration file; default: the nearest.")(
-        command
-    )
+    command = click.option(
+        "--isolated", envvar=variable("isolated"), is_flag=True, help="Read no configuration file."
+    )(command)
+    command = click.option(
+        "--config",
+        envvar=variable("config"),
+        metavar="FILE",
+        help="The configuration file; default: the nearest.",
+    )(command)
     for one in reversed(fields()):
         command = _option(one)(command)
     return command
@@ -42,7 +53,9 @@ def of_settings(command: Command) -> Command:
 def load(options: Mapping[str, Any]) -> Profiles:
     """What the parameters that `of_settings` declares say, over what each project says. Raises Failure."""
     try:
-        return Profiles(_stated(options), options["config"], isolated=options["isolated"])
+        stated = _stated(options, environment=False)
+        environment = _stated(options, environment=True)
+        return Profiles(stated, options["config"], environment=environment, isolated=options["isolated"])
     except ConfigError as error:
         raise Failure(str(error)) from None
 
@@ -70,38 +83,54 @@ def _option(one: dataclasses.Field[Any]) -> Callable[[Command], Command]:
     spelled = "--" + (one.metadata["option"] or key(one.name))
     about = one.metadata["help"]
     if kind is FLAG:
-        return click.option(f"{spelled}/--no-{spelled[2:]}", one.name, default=None, help=about)
-    if not kind.many:
+        names = (f"{spelled}/--no-{spelled[2:]}", one.name)
+        return click.option(*names, envvar=variable(one.name), default=None, help=about)
+    if not kind.many and one.default != "":
         about += f" [default: {default_as_toml(one)}]"
+    more: dict[str, Any] = {"multiple": kind.many, "metavar": one.metadata["metavar"]}
     if kind.choices:
-        return click.option(spelled, one.name, type=click.Choice(kind.choices), help=about)
-    return click.option(spelled, one.name, multiple=kind.many, metavar=one.metadata["metavar"], help=about)
+        more = {"type": click.Choice(kind.choices)}
+    if kind in (CODES, SHOWN):
+        more["shell_complete"] = _codes
+    return click.option(spelled, one.name, envvar=variable(one.name), help=about, **more)
 
 
-def _stated(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that the command line states, checked."""
+def _codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """What a list of codes may go on with."""
+    from torchmigrate.engine import registry
+
+    done, comma, begun = incomplete.rpartition(",")
+    known = {name: None for rule in registry.rules().values() for name in (rule.code, rule.family)}
+    return [f"{done}{comma}{name}" for name in sorted(known) if name.lower().startswith(begun.lower())]
+
+
+def _stated(options: Mapping[str, Any], *, environment: bool) -> dict[str, Any]:
+    """The settings that the command line states, or the environment, checked."""
+    context = click.get_current_context(silent=True)
+    origin = config.ENVIRONMENT if environment else config.COMMAND_LINE
     table: dict[str, object] = {}
     for one in fields():
         value = options.get(one.name)
-        if value is None or value == ():
+        source = context.get_parameter_source(one.name) if context is not None else None
+        if value is None or value == () or environment is not (source is ParameterSource.ENVIRONMENT):
             continue
         kind: Kind[Any] = one.metadata["kind"]
         if kind is PER_FILE:
-            value = _per_file(value)
+            value = _per_file(value, origin)
         elif kind.many:
             value = [item.strip() for text in value for item in text.split(",") if item.strip()]
         table[one.metadata["option"] or key(one.name)] = value
     # Options that are spelled differently from their keys are flags, which click has checked.
     renamed = {one.metadata["option"]: key(one.name) for one in fields() if one.metadata["option"]}
-    return config.parse({renamed.get(name, name): value for name, value in table.items()}, "command line")
+    return config.parse({renamed.get(name, name): value for name, value in table.items()}, origin)
 
 
-def _per_file(texts: Sequence[str]) -> dict[str, list[str]]:
+def _per_file(texts: Sequence[str], origin: str) -> dict[str, list[str]]:
     table: dict[str, list[str]] = {}
     for text in texts:
         pattern, colon, codes = text.rpartition(":")
         if not colon:
-            raise ConfigError(f"command line: `per-file-ignores` must be GLOB:CODE,CODE, not {text!r}")
+            raise ConfigError(f"{origin}: `per-file-ignores` must be GLOB:CODE,CODE, not {text!r}")
         table.setdefault(pattern, []).extend(code.strip() for code in codes.split(",") if code.strip())
     return table
 

@@ -21,8 +21,10 @@ from torchmigrate.run.wire import Results
 from torchmigrate.settings.config import ConfigError
 
 if TYPE_CHECKING:
+    from torchmigrate.cli.known import Known
     from torchmigrate.run.joint import FixResult
     from torchmigrate.run.profiles import Profile
+    from torchmigrate.settings.settings import Settings
 
 
 class Session:
@@ -40,6 +42,8 @@ class Session:
         verbose: bool,
         no_cache: bool,
         cache_dir: str,
+        diff_base: str | None = None,
+        write_baseline: bool = False,
         **given: Any,
     ) -> None:
         from torchmigrate.engine import registry
@@ -64,21 +68,49 @@ class Session:
         lowest = min((profile.minimum for profile in asked.profiles), key=lambda minimum: minimum.version)
         self.report = Report(settings, lowest, registry.rules, asked.settings_of, color=colored, quiet=quiet)
         self.trees, self.inputs = asked.trees(screen), asked.inputs(screen)
+        self._known = self._known_findings(asked.settings_of, diff_base, write_baseline)
         self.report.files = len(self.inputs)
         self.collect(FileResult(error.path, errors=(error,)) for error in asked.errors(screen))
         self.collect(_doubts(asked.profiles))
         stated = all(profile.settings.min_version is not None for profile in asked.profiles)
-        self._say(options.describe(asked.profiles), wanted=not stated)
+        self.say(options.describe(asked.profiles), wanted=not stated)
         for source in sorted({profile.config_file or "the defaults" for profile in asked.profiles}):
-            self._say(f"settings from {source}", wanted=verbose)
-        self._say(f"{count(len(self.inputs), 'file')} to check", wanted=verbose)
+            self.say(f"settings from {source}", wanted=verbose)
+        self.say(f"{count(len(self.inputs), 'file')} to check", wanted=verbose)
         self._say_links(asked.unfollowed, verbose=verbose)
 
     def collect(self, results: Iterable[FileResult]) -> None:
         """Counts ``results`` in, and keeps those that have something to say."""
-        for result in results:
+        for found in results:
+            result = self._known.new(found) if self._known else found
+            self.report.known += len(found.findings) - len(result.findings)
             self.report.add(result)
             self.results.add(result)
+
+    def _known_findings(
+        self, settings_of: Callable[[str], Settings], diff_base: str | None, writes: bool
+    ) -> Known | None:
+        if not (writes or diff_base or any(settings_of(file.path).baseline for file in self.inputs)):
+            return None
+        from torchmigrate.adoption.git import GitError
+        from torchmigrate.adoption.revision import known_at
+        from torchmigrate.cli.known import Known
+
+        try:
+            earlier = known_at(self.trees, diff_base, self.cache) if diff_base else None
+        except GitError as error:
+            raise options.Failure(f"--diff-base: {error}") from None
+        return Known(self.inputs, settings_of, earlier, writes=writes)
+
+    def say_gone(self) -> None:
+        """Says which known findings are no more."""
+        for line in self._known.gone() if self._known else ():
+            self.say(line)
+
+    def write_baseline(self) -> None:
+        """Writes what was found into the baseline."""
+        for line in self._known.write() if self._known else ():
+            self.say(line)
 
     def fixes(self, apply: bool, interactive: bool) -> Iterator[FixResult]:
         """The files with the fixes that are wanted."""
@@ -104,14 +136,14 @@ class Session:
                 fixed for tree in self.trees for fixed in runner.fix(tree, choose=choose, cache=self.cache)
             ]
 
-        fixed, self.report.verified = verifying.judged(asked, paths, fixes, self._say)
+        fixed, self.report.verified = verifying.judged(asked, paths, fixes, self.say)
         return fixed
 
     def delivered(self, unit: Sequence[FixResult], apply: bool) -> list[FixResult]:
         """Writes or prints what the files of a ``unit`` change; returns those that change, if all could be written."""
         changed = [fixed for fixed in unit if fixed.before != fixed.after]
         on_disk = [fixed for fixed in changed if self._stdin(fixed.path) is None]
-        if apply and on_disk and not self._written(on_disk):
+        if apply and on_disk and not self.written(on_disk):
             changed = []
         for fixed in unit if apply else ():
             stdin = self._stdin(fixed.path)
@@ -140,7 +172,8 @@ class Session:
         """Whether `fix` prints what it changes, and not a report on what it did and left."""
         return self.format == "diff" or (not apply and self.format in ("full", "concise"))
 
-    def _written(self, unit: Sequence[FixResult]) -> bool:
+    def written(self, unit: Sequence[FixResult]) -> bool:
+        """Replaces files, all or none; why none is becomes an error."""
         from torchmigrate.run import write
 
         try:
@@ -152,7 +185,7 @@ class Session:
                 self.collect([FileResult(fixed.path, errors=(FileError(fixed.path, why),))])
             return False
         for fixed, gone in zip(unit, lost, strict=True):
-            self._say(f"{fixed.path}: the new file has not {', '.join(gone)}", wanted=bool(gone))
+            self.say(f"{fixed.path}: the new file has not {', '.join(gone)}", wanted=bool(gone))
         return True
 
     def fails(self) -> bool:
@@ -171,9 +204,25 @@ class Session:
         from torchmigrate.reporters.report import load
 
         self.report.seconds = time.monotonic() - self._begin
+        self._summarize_for_github()
         where = self._output_file
         with output.replaced(where) if where else output.Printed(to_stderr=to_stderr) as out:
             load(self.format).write(self.results, self.report, out)
+
+    def _summarize_for_github(self) -> None:
+        """Adds a page to the summary of the job that runs this, if one does."""
+        import os
+
+        path = os.environ.get("GITHUB_STEP_SUMMARY")
+        if self.format != "github" or not path:
+            return
+        from torchmigrate.reporters import markdown
+
+        try:
+            with open(path, "a", encoding="utf-8", errors="backslashreplace", newline="\n") as out:
+                markdown.write(self.results, self.report, out)
+        except OSError as error:
+            self.say(f"the summary of the job cannot be written: {error.strerror}")
 
     def write_outcome(self, changed: int, apply: bool) -> None:
         """Writes a diff where it goes to a file, and says which files failed and what changes."""
@@ -185,11 +234,11 @@ class Session:
             from torchmigrate.reporters import concise
 
             for line in concise.verified_lines(self.report.verified):
-                self._say(line)
+                self.say(line)
         change = "changed" if apply else "would change"
-        self._say(f"{count(changed, 'file')} {change}, fixing {count(self.report.fixed, 'finding')}")
+        self.say(f"{count(changed, 'file')} {change}, fixing {count(self.report.fixed, 'finding')}")
         hidden = count(self.report.hidden_unsafe, "unsafe fix", "unsafe fixes")
-        self._say(f"{hidden} hidden, see --unsafe", wanted=self.report.hidden_unsafe > 0)
+        self.say(f"{hidden} hidden, see --unsafe", wanted=self.report.hidden_unsafe > 0)
 
     def print_errors(self) -> None:
         """Says which files failed."""
@@ -203,9 +252,10 @@ class Session:
         if links:
             more = ": " + ", ".join(links) if verbose else "; --verbose names them"
             lead = "1 link leads" if len(links) == 1 else f"{len(links)} links lead"
-            self._say(f"{lead} out of what was named and what is not excluded, not followed{more}")
+            self.say(f"{lead} out of what was named and what is not excluded, not followed{more}")
 
-    def _say(self, text: str, *, wanted: bool = True) -> None:
+    def say(self, text: str, *, wanted: bool = True) -> None:
+        """Says something to standard error that is no finding, unless the run is quiet."""
         if wanted and not self.quiet:
             output.print_text(f"torchmigrate: {escape(text)}\n", to_stderr=True)
 

@@ -51,7 +51,7 @@ def _origin(one: dataclasses.Field[Any], profile: Profile, layers: list[Layer]) 
 
 def _places(layers: list[Layer], name: str) -> Iterator[str]:
     for layer in layers:
-        if layer.origin == config.COMMAND_LINE:
+        if layer.origin in (config.COMMAND_LINE, config.ENVIRONMENT):
             yield layer.origin
         else:
             line = config.line_of(layer.origin, name)

@@ -18,12 +18,16 @@ _UNSAFE = re.compile(
 """Controls and bytes of a file name that are no UTF-8; marks that reorder text, and characters nobody sees."""
 
 
+COMMAND = re.compile(r"##(?=(?:vso)?\[)", re.IGNORECASE)
+"""What begins a command to the runners of GitHub's workflows and of Azure Pipelines, wherever it stands in a line."""
+
+
 def escape(text: str) -> str:
     r"""``text`` in one line in which nothing controls the terminal: ``\x1b`` for an escape, a tab as it is.
 
-    Nor the runner of GitHub's workflows, to which ``##[`` is a command wherever it stands in a line.
+    Nor the runners of GitHub's workflows and of Azure Pipelines; see `COMMAND`.
     """
-    return _UNSAFE.sub(lambda found: _visible(ord(found[0])), text).replace("##[", r"#\x23[")
+    return COMMAND.sub(r"#\\x23", _UNSAFE.sub(lambda found: _visible(ord(found[0])), text))
 
 
 def shown(line: str) -> str:

@@ -94,7 +94,9 @@ class Engine:
 
             found = suppress.suppressions(source, getattr(source, "comments_and_statements", None))
             every = findings
-            findings, number = found.apply(findings, lambda codes: self.rules.covers(codes, source.path))
+            findings, number = found.apply(
+                findings, lambda codes: self.rules.covers(codes, source.path), self.rules.options.target
+            )
             findings = [_heeding(every, findings, one) for one in findings] if number else findings
         return FileResult(source.path, tuple(findings), tuple(said.faults.values()), number)
 

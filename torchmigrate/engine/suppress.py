@@ -4,7 +4,8 @@
   a line of its own before it. Of a compound statement it covers the header with its decorators, not the body.
 * ``# torchmigrate: ignore-file`` or ``# torchmigrate: ignore-file TS``, anywhere in the file (or notebook).
 
-Codes may be prefixes. A reason may follow after `` -- ``.
+Codes may be prefixes. ``until 2.16`` may follow: from that target on the comment silences nothing, and is due. A reason may
+follow after `` -- ``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from torchmigrate.model.findings import Edit, Finding, Fix, Span
+from torchmigrate.model.versions import Version, parse, render
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.text.directives import BODY, DIRECTIVE, MARK
 from torchmigrate.text.findings import finding
@@ -22,10 +24,13 @@ from torchmigrate.text.source import Source, SourceError
 
 UNUSED = "XX001"
 MALFORMED = "XX002"
+DUE = "XX003"
 
 
 @dataclass(slots=True)
-class _Directive:
+class Directive:
+    """One comment that silences findings, or a part of one."""
+
     span: Span
     """The directive, from its ``#``."""
     comment: Span
@@ -35,11 +40,17 @@ class _Directive:
     codes: tuple[str, ...]
     """Codes and prefixes; empty for all."""
     codes_span: Span
+    until: Version | None
+    """The target from which on it silences nothing."""
     used: set[str] = field(default_factory=set)
-    """Those of ``codes`` that silenced something; an empty string where there are none."""
+    """Those of ``codes`` that there was something to silence for; an empty string where there are none."""
 
-    def silences(self, finding: Finding) -> bool:
-        """Whether this covers ``finding``; remembers it."""
+    def is_due(self, target: Version) -> bool:
+        """Whether the time is up for which it was to silence."""
+        return self.until is not None and self.until <= target
+
+    def meets(self, finding: Finding) -> bool:
+        """Whether this speaks of ``finding``; remembers it."""
         if finding.span is None:
             return False
         if self.covers and not self.covers.start <= finding.span.start < self.covers.end:
@@ -52,13 +63,13 @@ class _Directive:
 class Suppressions:
     """The directives of one source."""
 
-    def __init__(self, source: Source, directives: list[_Directive], malformed: list[Span]) -> None:
+    def __init__(self, source: Source, directives: list[Directive], malformed: list[Span]) -> None:
         self._source = source
-        self._directives = directives
+        self.directives = directives
         self._malformed = malformed
 
     def apply(
-        self, findings: Iterable[Finding], selected: Callable[[str], bool]
+        self, findings: Iterable[Finding], selected: Callable[[str], bool], target: Version
     ) -> tuple[list[Finding], int]:
         """The findings that are not silenced, with those about the comments themselves, and how many were.
 
@@ -66,18 +77,27 @@ class Suppressions:
         whole default selection); a comment is not called unused for what nobody looked for.
         """
         findings = list(findings)
-        kept = [finding for finding in findings if not self._silences(finding)]
-        own = [f for f in [*self._unused(selected), *self._misunderstood()] if selected(f.code)]
-        named = {code for d in self._directives if not d.covers for code in d.codes if code.startswith("XX")}
+        kept = [finding for finding in findings if not self._silences(finding, target)]
+        said = [*self._unused(selected), *self._misunderstood(), *self._due(target)]
+        own = [finding for finding in said if selected(finding.code)]
+        named = {code for d in self.directives if not d.covers for code in d.codes if code.startswith("XX")}
         own = [finding for finding in own if not finding.code.startswith(tuple(named))]
         return kept + own, len(findings) - len(kept)
 
-    def _silences(self, finding: Finding) -> bool:
+    def _silences(self, finding: Finding, target: Version) -> bool:
         # Each one is asked, for each one that matches is of use.
-        return bool([directive for directive in self._directives if directive.silences(finding)])
+        met = [directive for directive in self.directives if directive.meets(finding)]
+        return not all(directive.is_due(target) for directive in met)
+
+    def _due(self, target: Version) -> Iterator[Finding]:
+        for directive in self.directives:
+            if directive.used and directive.until and directive.is_due(target):
+                message = f"this was to silence until torch {render(directive.until)}; to {render(target)}, it is due"
+                hint = "mend what it silenced, or name a later release with the reason"
+                yield self._finding(DUE, message, directive.span, hint=hint)
 
     def _unused(self, selected: Callable[[str], bool]) -> Iterator[Finding]:
-        for directive in self._directives:
+        for directive in self.directives:
             all_codes = directive.codes or ("",)
             unused = [
                 code
@@ -111,10 +131,10 @@ class Suppressions:
         return finding(code, message, Severity.WARNING, self._source, span, fix=made, hint=hint)
 
     @staticmethod
-    def _narrowed(directive: _Directive, codes: list[str]) -> Edit:
+    def _narrowed(directive: Directive, codes: list[str]) -> Edit:
         return Edit(directive.codes_span.start, directive.codes_span.end, ", ".join(codes))
 
-    def _removed(self, directive: _Directive) -> Edit:
+    def _removed(self, directive: Directive) -> Edit:
         """Removes the directive with its line, the space before it, or (first of a longer comment) after it."""
         text, span, comment = self._source.text, directive.span, directive.comment
         line = self._source.whole_line(span.start)
@@ -136,9 +156,9 @@ def suppressions(
     """
     if MARK not in source.text:
         return Suppressions(source, [], [])
-    comments, statements = _scan(source) if scan is None else scan()
+    comments, statements = comments_and_statements(source) if scan is None else scan()
     starts = [statement.start for statement in statements]
-    directives: list[_Directive] = []
+    directives: list[Directive] = []
     malformed: list[Span] = []
     for comment in comments:
         text = source.segment(comment)
@@ -156,7 +176,9 @@ def suppressions(
                 at += 1
             nothing = Span(len(source.text), len(source.text))
             covers = statements[at] if at < len(statements) else nothing
-            directives.append(_Directive(span, comment, None if body["file"] else covers, codes, codes_span))
+            until = parse(body["until"]) if body["until"] else None
+            of_file = body["file"] is not None
+            directives.append(Directive(span, comment, None if of_file else covers, codes, codes_span, until))
     return Suppressions(source, directives, malformed)
 
 
@@ -165,7 +187,7 @@ def _sub_span(span: Span, text: str, characters: tuple[int, int]) -> Span:
     return Span(start, end)
 
 
-def _scan(source: Source) -> tuple[list[Span], list[Span]]:
+def comments_and_statements(source: Source) -> tuple[list[Span], list[Span]]:
     """The comments, and the statements: logical lines with the comments in them and at their ends.
 
     A compound statement's is its header, with the decorators. Empty where the text does not tokenize; then it does

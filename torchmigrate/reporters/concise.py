@@ -122,6 +122,8 @@ def summary(report: Report) -> str:
         parts.append(f"{count(report.hidden_unsafe, 'unsafe fix', 'unsafe fixes')} hidden, see --unsafe")
     if report.waiting:
         parts.append(f"{report.waiting} waiting for other changes, after which `fix` looks again")
+    if report.known:
+        parts.append(f"{report.known} known")
     if report.suppressed:
         parts.append(f"{report.suppressed} suppressed")
     if report.errors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import IO
 
-from torchmigrate.console.terminal import escape
+from torchmigrate.console.terminal import COMMAND, escape
 from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.model.vocabulary import Safety
 from torchmigrate.reporters.concise import COLORS, headline, paint, write_text
@@ -72,7 +72,7 @@ def _underlined(line: str, start: int, end: int) -> tuple[str, str]:
     text, blank, carets = "", "", ""
     for index, character in enumerate(line[:MAX_WIDTH]):
         printed = "    " if character == "\t" else escape(character)
-        if line[index - 1 : index + 2] == "##[" and index:  # as `escape` would do with the whole line
+        if index and COMMAND.match(line, index - 1):  # as `escape` would do with the whole line
             printed = r"\x23"
         text += printed
         width = len(printed) * (2 if unicodedata.east_asian_width(character) in "WF" else 1)

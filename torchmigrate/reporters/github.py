@@ -12,7 +12,7 @@ from typing import IO
 from torchmigrate.console.terminal import escape
 from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.report import Report
+from torchmigrate.reporters.report import Report, in_cell
 
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -22,7 +22,7 @@ def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
     for result in results:
         for error in result.errors:
             place = {"file": error.path, "line": error.line, "col": error.column, "title": "torchmigrate"}
-            out.write(_command("error", place, _in_cell(error.cell) + error.message))
+            out.write(_command("error", place, in_cell(error.cell, error.message)))
         for finding in result.findings:
             if report.shows(finding):
                 out.write(_annotation(finding))
@@ -37,11 +37,7 @@ def _annotation(finding: Finding) -> str:
             properties |= {"line": where.line, "col": where.column}
             properties |= {"endLine": where.end_line, "endColumn": where.end_column}
     properties["title"] = f"torchmigrate {finding.code}"
-    return _command(LEVELS[finding.severity], properties, _in_cell(cell) + finding.message)
-
-
-def _in_cell(cell: int | None) -> str:
-    return "" if cell is None else f"cell {cell}: "
+    return _command(LEVELS[finding.severity], properties, in_cell(cell, finding.message))
 
 
 def _command(level: str, properties: Mapping[str, str | int | None], message: str) -> str:

@@ -1,4 +1,7 @@
-"""One JSON object, as `torchmigrate/reporters/report.schema.json` describes it; nothing is folded."""
+"""One JSON object, as `torchmigrate/reporters/report.schema.json` describes it; nothing is folded.
+
+Equal runs write equal objects.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,12 @@ from torchmigrate import __version__
 from torchmigrate.model import versions
 from torchmigrate.model.findings import FileError, FileResult, Finding, Fix, Location
 from torchmigrate.model.vocabulary import Severity
+from torchmigrate.reporters.links import page
 from torchmigrate.reporters.report import Report, Verified, all_findings
 from torchmigrate.reporters.streaming import dump
+
+SCHEMA_VERSION = 1
+"""Grows when a field changes its meaning or goes; a new field is no reason."""
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
@@ -23,7 +30,9 @@ def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
 def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
     """The object that `write` writes, with iterators for its lists of findings and errors."""
     return {
+        "schema_version": SCHEMA_VERSION,
         "version": __version__,
+        "rules": {code: _rule(code, report) for code in sorted(report.codes)},
         "findings": (_finding(finding) for finding in all_findings(results)),
         "errors": (_error(error) for result in results for error in result.errors),
         **(_outcome(report) if report.fixing else {}),
@@ -34,11 +43,22 @@ def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
             "hidden_unsafe": report.hidden_unsafe,
             "fixed": report.fixed,
             "suppressed": report.suppressed,
-            "seconds": round(report.seconds, 3),
+            "known": report.known,
             "target_version": versions.render(report.settings.target_version),
             "min_version": versions.render(report.minimum.version),
             "min_version_source": report.minimum.source,
         },
+    }
+
+
+def _rule(code: str, report: Report) -> dict[str, Any]:
+    rule = report.rules().get(code)
+    return {
+        "name": rule.name if rule else None,
+        "family": rule.family if rule else None,
+        "summary": rule.summary if rule else None,
+        "source": report.source(code) or None,
+        "url": page(rule) or None,
     }
 
 

@@ -55,6 +55,8 @@ class Report:
     files: int = 0
     seconds: float = 0.0
     suppressed: int = 0
+    known: int = 0
+    """Findings that are left out because a baseline or an earlier revision has them too."""
     errors: int = 0
     severities: Counter[Severity] = field(default_factory=Counter)
     codes: Counter[str] = field(default_factory=Counter)
@@ -94,10 +96,9 @@ class Report:
         """Counts in the findings and errors of one file."""
         self.suppressed += result.suppressed
         self.errors += len(result.errors)
-        settings = self._settings_for(result.path)
-        limit = Severity(settings.fail_on).rank
+        settings = self.settings_for(result.path)
         for finding in result.findings:
-            self.failing += finding.severity.rank >= limit
+            self.failing += self.fails(finding)
             self.severities[finding.severity] += 1
             self.codes[finding.code] += 1
             if finding.withheld:
@@ -108,17 +109,22 @@ class Report:
                     self.hidden_unsafe += 1
                 self.fixable += self.applies(finding.fix, finding.path)
 
-    def _settings_for(self, path: str) -> Settings:
+    def settings_for(self, path: str) -> Settings:
+        """The settings for the file at ``path``."""
         return self.settings if self.settings_of is None or not path else self.settings_of(path)
 
     def applies(self, fix: Fix, path: str) -> bool:
         """Whether a run with the settings of the file at ``path`` applies ``fix``."""
-        unsafe = self._settings_for(path).unsafe_fixes
+        unsafe = self.settings_for(path).unsafe_fixes
         return fix.safety is Safety.SAFE or (fix.safety is Safety.UNSAFE and unsafe)
+
+    def fails(self, finding: Finding) -> bool:
+        """Whether ``finding`` is at or above the ``fail-on`` of its file."""
+        return finding.severity.rank >= Severity(self.settings_for(finding.path).fail_on).rank
 
     def shows(self, finding: Finding) -> bool:
         """Whether text formats list ``finding`` by itself, and do not only count it."""
-        return self._settings_for(finding.path).shows(finding.code, finding.severity.value)
+        return self.settings_for(finding.path).shows(finding.code, finding.severity.value)
 
     def source(self, code: str) -> str:
         """Where the facts of the rule ``code`` come from, as its documentation says; "" when it does not."""
@@ -160,6 +166,11 @@ def position(path: str, line: int | None, column: int | None, cell: int | None) 
 def _named(path: str) -> str:
     """The path, so that at the beginning of a line it is no workflow command of GitHub."""
     return f"./{path}" if path.lstrip().startswith("::") else path
+
+
+def in_cell(cell: int | None, message: str) -> str:
+    """A message, where a format has no other place for the number of a notebook's cell."""
+    return message if cell is None else f"cell {cell}: {message}"
 
 
 def all_findings(results: Iterable[FileResult]) -> Iterable[Finding]:

@@ -5,9 +5,7 @@ Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections import Counter
 from collections.abc import Iterable
 from typing import IO, Any
 from urllib.parse import quote
@@ -15,7 +13,10 @@ from urllib.parse import quote
 from torchmigrate import __version__
 from torchmigrate.model import versions
 from torchmigrate.model.findings import FileError, FileResult, Finding, Fix, Location
+from torchmigrate.model.identity import Fingerprints
+from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Severity
+from torchmigrate.reporters.links import HOME, page
 from torchmigrate.reporters.report import Report, all_findings
 from torchmigrate.reporters.streaming import dump
 
@@ -32,7 +33,7 @@ def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
 def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
     """The log that `write` writes, with iterators for its lists of findings and errors."""
     codes = sorted({finding.code for finding in all_findings(results)})
-    seen: Counter[bytes] = Counter()
+    prints = Fingerprints()
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -42,6 +43,8 @@ def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
                     "driver": {
                         "name": "torchmigrate",
                         "version": __version__,
+                        "semanticVersion": __version__,
+                        "informationUri": HOME,
                         "rules": [_rule(code, report) for code in codes],
                     }
                 },
@@ -58,7 +61,7 @@ def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
                     "targetVersion": versions.render(report.settings.target_version),
                     "minVersion": versions.render(report.minimum.version),
                 },
-                "results": (_result(finding, codes, seen) for finding in all_findings(results)),
+                "results": (_result(finding, codes, prints) for finding in all_findings(results)),
             }
         ],
     }
@@ -74,17 +77,25 @@ def _rule(code: str, report: Report) -> dict[str, Any]:
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.doc},
         "help": {"text": rule.doc, "markdown": rule.doc},
+        **({"helpUri": page(rule)} if page(rule) else {}),
+        "defaultConfiguration": {"enabled": rule.default, "level": _level(rule, report)},
         "properties": {"tags": [rule.family]},
     }
 
 
-def _result(finding: Finding, codes: list[str], seen: Counter[bytes]) -> dict[str, Any]:
+def _level(rule: Rule, report: Report) -> str:
+    """Of most findings of a rule: what its versions mean at the target."""
+    target = report.settings.target_version
+    return LEVELS[versions.severity(target, rule.deprecated, rule.breaks)]
+
+
+def _result(finding: Finding, codes: list[str], prints: Fingerprints) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": codes.index(finding.code),
         "level": LEVELS[finding.severity],
         "message": {"text": "\n".join(filter(None, (finding.message, finding.hint, finding.withheld)))},
-        "partialFingerprints": {"torchmigrate/v1": _fingerprint(finding, seen)},
+        "partialFingerprints": {"torchmigrate/v2": prints.of(finding, finding.path.replace(os.sep, "/"))},
     }
     if finding.path:
         physical: dict[str, Any] = {"artifactLocation": _artifact(finding.path)}
@@ -117,15 +128,6 @@ def _fix(path: str, fix: Fix) -> dict[str, Any]:
 
 def _in_file(fix: Fix) -> bool:
     return all(where.cell is None for where in fix.locations)
-
-
-def _fingerprint(finding: Finding, seen: Counter[bytes]) -> str:
-    """The same for the same code at another line: made of the source lines, and of their number in the file."""
-    text = "\n".join(line.strip() for line in finding.source_lines) or finding.message
-    key = "\0".join((finding.code, finding.path.replace(os.sep, "/"), text))
-    place = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
-    seen[place] += 1
-    return hashlib.sha256(f"{key}\0{seen[place]}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _notification(error: FileError) -> dict[str, Any]:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import IO
 
+from torchmigrate.console.terminal import COMMAND
+
 _INDENT = "  "
 
 
@@ -29,5 +31,5 @@ def dump(value: object, out: IO[str], margin: str = "\n") -> None:
 
 
 def _text(value: object) -> str:
-    """JSON in which the runner of GitHub's workflows sees no command, as `torchmigrate.console.terminal.escape` says."""
-    return json.dumps(value).replace("##[", r"#\u0023[")
+    """JSON in which runners of workflows see no command, as `torchmigrate.console.terminal.escape` says."""
+    return COMMAND.sub(r"#\\u0023", json.dumps(value))

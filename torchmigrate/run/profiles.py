@@ -33,16 +33,21 @@ def everywhere(settings: Settings, minimum: Version) -> Callable[[str], Profile]
 
 
 class Profiles:
-    """The profile of each folder: the command line over the nearest configuration file over the defaults.
+    """The profile of each folder: the command line over the environment, the nearest configuration file and the defaults.
 
-    ``stated`` is what the command line states, by field name; ``config_file`` takes the place of all configuration
+    ``stated`` is what the command line states, by field name, and ``environment`` what its variables do; ``config_file`` takes the place of all configuration
     files, and with ``isolated`` none is read.
     """
 
     def __init__(
-        self, stated: Mapping[str, Any], config_file: str | None = None, *, isolated: bool = False
+        self,
+        stated: Mapping[str, Any],
+        config_file: str | None = None,
+        *,
+        environment: Mapping[str, Any] | None = None,
+        isolated: bool = False,
     ) -> None:
-        self._stated = Layer(stated, os.curdir)
+        self._stated = [Layer(stated, os.curdir), Layer(environment or {}, os.curdir, config.ENVIRONMENT)]
         self._config_file = config_file
         self._isolated = isolated
         self._files: dict[str, str | None] = {}
@@ -68,7 +73,7 @@ class Profiles:
         """What states the settings for the files in ``folder``, the strongest first. Raises ConfigError."""
         file = self._file_of(os.path.abspath(folder))
         if file not in self._layers:
-            self._layers[file] = [self._stated, *(config.read_layers(file) if file else [])]
+            self._layers[file] = [*self._stated, *(config.read_layers(file) if file else [])]
         return self._layers[file]
 
     def settings_of(self, folder: str) -> Settings:

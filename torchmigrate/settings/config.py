@@ -18,6 +18,7 @@ MAX_CONFIG_BYTES = 4 << 20
 
 PYPROJECT = "pyproject.toml"
 COMMAND_LINE = "command line"
+ENVIRONMENT = "environment"
 
 ADDING = frozenset(["ignore", "extend_select", "extend_exclude", "per_file_ignores"])
 """The settings of which every layer adds to those below it."""
@@ -62,6 +63,8 @@ def merge(layers: list[Layer]) -> Settings:
 def _anchored(name: str, value: Any, folder: str) -> Any:
     if name in ("exclude", "extend_exclude"):
         return tuple(ignores.anchor(pattern, folder) for pattern in value)
+    if name == "baseline" and value:
+        return os.path.normpath(os.path.join(folder, os.path.expanduser(value)))
     if name == "per_file_ignores":
         return tuple((ignores.anchor(pattern, folder), codes) for pattern, codes in value)
     return value

@@ -53,6 +53,12 @@ def _text(value: object) -> str:
     return value.strip()
 
 
+def _path(value: object) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise TypeError
+    return value.strip()
+
+
 def _texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)):
         raise TypeError
@@ -98,6 +104,7 @@ CODES = _list_of("rule codes, prefixes of codes or family names", _CODE)
 SHOWN = _list_of("severities (error, warning, info) or rule codes", _CODE)
 GLOBS = _list_of("file patterns", r"[^\0]+")
 ARCHITECTURES = _list_of('compute capabilities such as "7.0"', r"\d{1,2}\.\d[a-z]?")
+FILE = Kind("the path of a file", _path, {"type": "string"})
 JOBS = Kind("a number of processes", _number, {"type": "integer", "minimum": 0})
 VERSION = Kind(
     '"latest" or a version such as "2.12"',
@@ -121,7 +128,7 @@ def setting(kind: Kind[T], default: T, help: str, *, metavar: str = "", option: 
 
 
 _PRESENTATION = frozenset(
-    ["exclude", "extend_exclude", "fail_on", "force_exclude", "jobs", "output_format", "show"]
+    ["baseline", "exclude", "extend_exclude", "fail_on", "force_exclude", "jobs", "output_format", "show"]
 )
 """The settings that decide which files are looked at, how, and what is said of the findings, but not which there are."""
 
@@ -160,11 +167,20 @@ class Settings:
     fail_on: str = setting(
         _choice("error", "warning", "info"), "warning", "The lowest severity that makes the exit status 1."
     )
+    baseline: str = setting(
+        FILE,
+        "",
+        "A file of findings that are known and left out, which `check --write-baseline` makes.",
+        metavar="FILE",
+    )
     unsafe_fixes: bool = setting(
         FLAG, False, "Include fixes that are right in the usual case but not in every one.", option="unsafe"
     )
     output_format: str = setting(
-        _choice("full", "concise", "json", "github", "sarif", "diff"),
+        _choice(
+            *("full", "concise", "json", "github", "gitlab", "azure", "junit", "sarif", "rdjson", "markdown"),
+            "diff",
+        ),
         "full",
         "How to print the findings; diff is for `fix`.",
     )
@@ -202,7 +218,7 @@ class Settings:
     @property
     def wants_edits(self) -> bool:
         """Whether the report shows the edits of fixes, and not only that there are some."""
-        return self.output_format in ("json", "sarif")
+        return self.output_format in ("json", "rdjson", "sarif")
 
     @property
     def selectors(self) -> tuple[str, ...]:

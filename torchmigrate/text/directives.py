@@ -9,7 +9,8 @@ MARK = b"torchmigrate:"
 
 DIRECTIVE = re.compile(r"#\s*torchmigrate:(?P<body>.*?)(?=\s+#|\s*$)")
 BODY = re.compile(
-    r"\s*ignore(?P<file>-file)?(?:\s+(?P<codes>[A-Z]{1,2}\d*(?:(?:\s*,\s*|\s+)[A-Z]{1,2}\d*)*))?(?:\s+--(?:\s.*)?)?"
+    r"\s*ignore(?P<file>-file)?(?:\s+(?P<codes>[A-Z]{1,2}\d*(?:(?:\s*,\s*|\s+)[A-Z]{1,2}\d*)*))?"
+    r"(?:\s+until\s+(?P<until>\d{1,4}\.\d{1,4}))?(?:\s+--(?:\s.*)?)?"
 )
 
 

@@ -1,0 +1,1 @@
+"""Taking the tool up where there are findings already: baselines, earlier revisions, and comments that silence."""

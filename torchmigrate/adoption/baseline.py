@@ -1,0 +1,211 @@
+"""Findings that are known already: a run leaves them out and reports what comes on top.
+
+A finding is known by its file, its rule and the code that it speaks of (`torchmigrate.model.identity`), as often as it
+was there; lines may move. One that has become more severe, as with another target, is new. The file is JSON with one entry
+a line, so that a change of it can be read and merged:
+
+    {"version": 1, "findings": {"pkg/a.py": [
+      {"code": "TS101", "severity": "warning", "text": "f = torch.jit.script(g)", "count": 1}
+    ]}}
+
+Paths start from the file's folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from torchmigrate.model.findings import FileResult, Finding
+from torchmigrate.model.identity import identity
+from torchmigrate.model.vocabulary import Severity
+
+VERSION = 1
+
+
+class Entry(NamedTuple):
+    """Findings of one file that are alike; the first two fields are those of an `Identity`."""
+
+    code: str
+    text: str
+    severity: Severity
+
+    @classmethod
+    def of(cls, finding: Finding) -> Entry:
+        """The entry of a finding."""
+        return cls(*identity(finding), finding.severity)
+
+    @property
+    def as_severe(self) -> list[Entry]:
+        """The entries that cover this one: those that are at least as severe, this one first."""
+        severities = sorted(Severity, key=lambda severity: severity.rank)
+        return [self._replace(severity=one) for one in severities[self.severity.rank :]]
+
+
+class BaselineError(Exception):
+    """A file that is no baseline, or cannot be read; the message names it."""
+
+
+class NoBaseline(BaselineError):
+    """There is no such file."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a run looked for, and where: of all else a baseline stays as it is."""
+
+    places: Collection[str]
+    """The files that were checked."""
+    wants: Callable[[str, str], bool]
+    """Whether findings with a code are wanted in the file at a place."""
+
+    def at(self, place: str, code: str) -> bool:
+        """Whether a finding with this code would have been reported there; a file that is gone has none."""
+        return not os.path.lexists(place) or (place in self.places and self.wants(code, place))
+
+
+class Baseline:
+    """Known findings, by the absolute places of their files."""
+
+    def __init__(self, entries: Mapping[str, Counter[Entry]] | None = None) -> None:
+        self.entries: dict[str, Counter[Entry]] = dict(entries or {})
+        self._left = {place: Counter(held) for place, held in self.entries.items()}
+        """What no finding has been found to be yet."""
+        self._moved: dict[str, str] = {}
+
+    def add(self, place: str, findings: Iterable[Finding]) -> None:
+        """Takes findings of the file at ``place`` for known."""
+        for finding in findings:
+            for held in (self.entries, self._left):
+                held.setdefault(place, Counter())[Entry.of(finding)] += 1
+
+    def new(self, place: str, result: FileResult) -> FileResult:
+        """What the file at ``place`` gave, without what is known; each entry counts once."""
+        kept = [finding for finding in result.findings if not self._takes(place, finding, result)]
+        return replace(result, findings=tuple(kept)) if len(kept) < len(result.findings) else result
+
+    def gone(self, looked: Looked) -> Iterator[tuple[str, Entry, int]]:
+        """The entries that are no finding any more, with their number; to be asked after all files."""
+        for place, held in sorted(self._left.items()):
+            for one, number in sorted(held.items(), key=lambda item: _order(item[0])):
+                if number and looked.at(place, one.code):
+                    yield place, one, number
+
+    def rewritten(self, found: Mapping[str, Iterable[Finding]], looked: Looked) -> Baseline:
+        """The baseline that holds what was ``found``, by place, and of this one what was not looked for."""
+        made = Baseline()
+        for place, held in self.entries.items():
+            kept = Counter({one: number for one, number in held.items() if not looked.at(place, one.code)})
+            if kept:
+                made.entries[place] = kept
+        for place, findings in found.items():
+            made.add(place, findings)
+        return made
+
+    def __len__(self) -> int:
+        return sum(sum(held.values()) for held in self.entries.values())
+
+    def _takes(self, place: str, finding: Finding, result: FileResult) -> bool:
+        held = self._left.get(self._place_in(place, result))
+        covering = [one for one in Entry.of(finding).as_severe if held and held[one]]
+        if held and covering:
+            held[covering[0]] -= 1
+        return bool(covering)
+
+    def _place_in(self, place: str, result: FileResult) -> str:
+        """Where a file's entries are: under its own place, or under that of a file that is gone and is now here."""
+        if place in self.entries:
+            return place
+        if place not in self._moved:
+            mine = Counter(map(Entry.of, result.findings))
+            taken = set(self._moved.values())
+            shared = {old: (self._left[old] & mine).total() for old in self._orphans if old not in taken}
+            best = max(shared, key=lambda old: shared[old], default="")
+            self._moved[place] = best if shared.get(best) else ""
+        return self._moved[place]
+
+    @cached_property
+    def _orphans(self) -> list[str]:
+        """The places of files that are gone."""
+        return [place for place in self.entries if not os.path.lexists(place)]
+
+
+def read(path: str) -> Baseline:
+    """The baseline in the file at ``path``. Raises BaselineError."""
+    try:
+        with open(path, "rb") as file:
+            document = json.loads(file.read())
+    except FileNotFoundError:
+        raise NoBaseline(
+            f"{path}: there is no baseline, `torchmigrate check --write-baseline` makes it"
+        ) from None
+    except OSError as error:
+        raise BaselineError(f"{path}: the baseline cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise BaselineError(f"{path}: is no baseline: {error}") from None
+    try:
+        if document["version"] != VERSION:
+            raise BaselineError(f"{path}: is a baseline of another version of torchmigrate")
+        folder = os.path.dirname(os.path.realpath(path))
+        files = document["findings"].items()
+        places = ((os.path.normpath(os.path.join(folder, _text(name))), held) for name, held in files)
+        return Baseline({place: _entries(held) for place, held in places})
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise BaselineError(
+            f"{path}: is no baseline, `torchmigrate check --write-baseline` makes one"
+        ) from None
+
+
+def _entries(held: Iterable[Any]) -> Counter[Entry]:
+    found: Counter[Entry] = Counter()
+    for one in held:
+        entry = Entry(_text(one["code"]), _text(one["text"]), Severity(one["severity"]))
+        found[entry] += _number(one["count"])
+    return found
+
+
+def text(baseline: Baseline, path: str) -> str:
+    """What the file at ``path`` holds of ``baseline``."""
+    folder = os.path.dirname(os.path.realpath(path))
+    named = {_from(folder, place): held for place, held in baseline.entries.items()}
+    files = []
+    for name, held in sorted(named.items()):
+        lines = ",\n".join(
+            "      " + json.dumps(_shown(one, number))
+            for one, number in sorted(held.items(), key=lambda item: _order(item[0]))
+        )
+        files.append(f"    {json.dumps(name)}: [\n{lines}\n    ]")
+    body = "{\n" + ",\n".join(files) + "\n  }" if files else "{}"
+    return f'{{\n  "version": {VERSION},\n  "findings": {body}\n}}\n'
+
+
+def _shown(entry: Entry, number: int) -> dict[str, object]:
+    return {"code": entry.code, "severity": entry.severity.value, "text": entry.text, "count": number}
+
+
+def _order(entry: Entry) -> tuple[str, str, int]:
+    return entry.code, entry.text, entry.severity.rank
+
+
+def _from(folder: str, place: str) -> str:
+    try:
+        return os.path.relpath(place, folder).replace(os.sep, "/")
+    except ValueError:  # another drive
+        return place
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise TypeError
+    return value

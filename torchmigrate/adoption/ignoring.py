@@ -1,0 +1,137 @@
+"""Comments that silence what was found, written where they belong.
+
+A comment goes to the end of the line; in project files whose comments have lines of their own, before the statement; where neither can be (a block in YAML, a Makefile), the whole file is told to the end of the file. Every file is read
+again and compared: a comment came, and nothing else changed.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from torchmigrate.adoption.places import Places
+from torchmigrate.documents.document import Document
+from torchmigrate.engine.suppress import Directive, comments_and_statements, suppressions
+from torchmigrate.gates.kinds import is_document
+from torchmigrate.model.findings import Edit, Finding, Span
+from torchmigrate.model.versions import Version, render
+from torchmigrate.text.edits import VerifyError
+from torchmigrate.text.read import read
+from torchmigrate.text.source import SourceError
+
+NO_PLACE = "no comment can be put there; name it in `per-file-ignores`"
+
+
+@dataclass(frozen=True)
+class Ignore:
+    """What the comments say besides the codes. Raises ValueError for a reason that no comment can hold."""
+
+    reason: str = ""
+    until: Version | None = None
+
+    def __post_init__(self) -> None:
+        if not self.reason.isprintable() or "-->" in self.reason or re.search(r"\s#", f" {self.reason}"):
+            raise ValueError("a reason is one line without ` #` and `-->`")
+
+    def text(self, codes: Iterable[str], *, whole_file: bool = False) -> str:
+        """The comment for some codes."""
+        parts = [f"# torchmigrate: ignore{'-file' if whole_file else ''}", ", ".join(sorted(codes))]
+        if self.until is not None:
+            parts.append(f"until {render(self.until)}")
+        if self.reason:
+            parts.append(f"-- {self.reason}")
+        return " ".join(parts)
+
+
+@dataclass
+class Ignoring:
+    """What became of the findings of one file."""
+
+    data: bytes
+    """Its new content."""
+    silenced: list[Finding] = field(default_factory=list)
+    whole_file: list[str] = field(default_factory=list)
+    """The codes that are ignored in all of the file."""
+    left: list[Finding] = field(default_factory=list)
+    """Those that no comment can silence."""
+
+
+def ignoring(
+    path: str, data: bytes, findings: Sequence[Finding], ignore: Ignore, target: Version
+) -> Ignoring:
+    """The file at ``path`` with comments that silence ``findings`` in it. Raises SourceError if it cannot be read."""
+    document = Document.read(path, data) if is_document(path) else None
+    source = read(path, data) if document is None else document
+    scan = None if document is None else document.comments_and_statements
+    comments, statements = comments_and_statements(source) if scan is None else scan()
+    directives = suppressions(source, scan).directives
+    groups: dict[Span, list[Finding]] = {}
+    done = Ignoring(data)
+    starts = [statement.start for statement in statements]
+    for finding in findings:
+        at = bisect_right(starts, finding.span.start) - 1 if finding.span is not None else -1
+        if at < 0:
+            done.left.append(finding)
+        else:
+            groups.setdefault(statements[at], []).append(finding)
+    places = Places(source, comments)
+    edits: dict[Span, Edit] = {}
+    for statement, group in groups.items():
+        edit = _edit(places, statement, group, directives, ignore, target)
+        if edit is None:
+            done.left += group
+        else:
+            edits[statement] = edit
+    if not _are_proved(places, list(edits.values())):
+        proved: dict[Span, Edit] = {}
+        for statement, edit in edits.items():
+            if _are_proved(places, [*proved.values(), edit]):
+                proved[statement] = edit
+            else:
+                done.left += groups[statement]
+        edits = proved
+    for statement in edits:
+        done.silenced += groups[statement]
+    made = list(edits.values())
+    if done.left:
+        made += _whole_file(places, made, done, ignore)
+    done.data = source.replaced(made) if made else data
+    return done
+
+
+def _edit(
+    places: Places,
+    statement: Span,
+    group: Sequence[Finding],
+    directives: Sequence[Directive],
+    ignore: Ignore,
+    target: Version,
+) -> Edit | None:
+    """What silences findings in a statement: more codes in a comment that is there, or a new one."""
+    codes = {finding.code for finding in group}
+    for one in directives:
+        if one.covers == statement and one.codes and one.until == ignore.until and not one.is_due(target):
+            return Edit(one.codes_span.start, one.codes_span.end, ", ".join(sorted({*one.codes, *codes})))
+    offset = min(finding.span.start for finding in group if finding.span is not None)
+    return places.at_statement(statement, offset, ignore.text(codes))
+
+
+def _whole_file(places: Places, edits: list[Edit], done: Ignoring, ignore: Ignore) -> list[Edit]:
+    """A comment for the whole file, where such a file can end with one."""
+    codes = sorted({finding.code for finding in done.left})
+    edit = places.at_the_end(ignore.text(codes, whole_file=True))
+    if edit is None or not _are_proved(places, [*edits, edit]):
+        return []
+    done.silenced += done.left
+    done.whole_file, done.left = codes, []
+    return [edit]
+
+
+def _are_proved(places: Places, edits: list[Edit]) -> bool:
+    try:
+        places.prove(edits)
+    except (VerifyError, SourceError):
+        return False
+    return True

@@ -1,0 +1,70 @@
+"""`check --add-ignore`: comments that silence what is reported, written into the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from torchmigrate.adoption.ignoring import NO_PLACE, Ignore, ignoring
+from torchmigrate.cli.session import Session
+from torchmigrate.model.findings import FileError, FileResult, Finding
+from torchmigrate.model.versions import parse, render
+from torchmigrate.reporters.report import count, place
+from torchmigrate.run.joint import FixResult
+from torchmigrate.text.source import SourceError
+
+MAX_LEFT = 10
+"""Findings that no comment can silence, of which each is named; of the others there is the number."""
+
+
+def wanted(reason: str, until: str | None) -> Ignore:
+    """What the options ask for. Raises click.UsageError."""
+    try:
+        return Ignore(reason.strip(), parse(until) if until is not None else None)
+    except ValueError as error:
+        raise click.UsageError(f"--add-ignore: {error}") from None
+
+
+def write(run: Session, ignore: Ignore) -> Iterator[str]:
+    """Silences what the text formats would list, and says what was done. What cannot be written becomes an error."""
+    target = run.report.settings.target_version
+    if ignore.until is not None and ignore.until <= target:
+        raise click.UsageError(
+            f"--until {render(ignore.until)}: the target is {render(target)} already, and the comments would be due"
+        )
+    files = {file.path: file for file in run.inputs}
+    silenced, changed, left = 0, 0, list[Finding]()
+    for result in list(run.results):
+        findings = [one for one in result.findings if one.span and run.report.shows(one) and _is_code(one)]
+        if not findings:
+            continue
+        settings = run.report.settings_for(result.path)
+        try:
+            data = files[result.path].read()
+            done = ignoring(result.path, data, findings, ignore, settings.target_version)
+        except (OSError, SourceError) as error:  # it was readable when it was checked
+            failure = FileError(result.path, f"changed while it was being looked at: {error}")
+            run.collect([FileResult(result.path, errors=(failure,))])
+            continue
+        left += done.left
+        fixed = FixResult(result.path, data, done.data, (), result)
+        if data != done.data and run.written([fixed]):
+            silenced, changed = silenced + len(done.silenced), changed + 1
+            if done.whole_file:
+                yield f"{result.path}: {', '.join(done.whole_file)} ignored in the whole file"
+    yield f"{count(silenced, 'finding')} silenced in {count(changed, 'file')}"
+    yield from _left(left)
+
+
+def _is_code(finding: Finding) -> bool:
+    """Whether a finding is about more than a comment of this kind."""
+    return not finding.code.startswith("XX")
+
+
+def _left(left: Sequence[Finding]) -> Iterator[str]:
+    if left:
+        yield f"{count(len(left), 'finding')} left: {NO_PLACE}"
+        yield from (f"  {place(finding)}: {finding.code}" for finding in left[:MAX_LEFT])
+        if left[MAX_LEFT:]:
+            yield f"  and {len(left) - MAX_LEFT} more"

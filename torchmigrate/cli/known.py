@@ -1,0 +1,118 @@
+"""What a run leaves out because it is known: the baselines that the settings name, and an earlier revision."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from torchmigrate.adoption import baseline
+from torchmigrate.adoption.baseline import Baseline, BaselineError, Entry, Looked, NoBaseline
+from torchmigrate.cli import output
+from torchmigrate.cli.options import Failure
+from torchmigrate.engine import registry
+from torchmigrate.model.findings import FileResult, Finding
+from torchmigrate.project.files import Input
+from torchmigrate.reporters.report import count
+from torchmigrate.settings.settings import Settings
+
+MAX_GONE = 10
+"""Entries that are gone, of which each is named; of the others there is the number."""
+
+
+class Known:
+    """The known findings of one run. Raises Failure for a baseline that cannot be read, unless it is to be written."""
+
+    def __init__(
+        self,
+        inputs: Sequence[Input],
+        settings_of: Callable[[str], Settings],
+        earlier: Baseline | None,
+        *,
+        writes: bool,
+    ) -> None:
+        self._settings_of = settings_of
+        self._earlier = earlier
+        self._writes = writes
+        self._paths = {file.place: file.path for file in inputs}
+        self._places = {file.path: file.place for file in inputs}
+        self._files = sorted({one for path in self._places if (one := settings_of(path).baseline)})
+        if writes and not self._files:
+            raise Failure(
+                "--write-baseline has to know the file: --baseline FILE, or `baseline` in the settings"
+            )
+        self._baselines = {file: self._read(file) for file in self._files}
+        self._found: dict[str, list[Finding]] = {}
+        self._failed: set[str] = set()
+
+    def new(self, result: FileResult) -> FileResult:
+        """What a file gave, without what is known."""
+        place = self._places.get(result.path)
+        if place is None:
+            return result
+        if result.errors:
+            self._failed.add(place)
+        if self._earlier is not None:
+            result = self._earlier.new(place, result)
+        if self._writes:
+            self._found.setdefault(place, []).extend(result.findings)
+            return replace(result, findings=())
+        held = self._baselines.get(self._settings_of(result.path).baseline)
+        return result if held is None else held.new(place, result)
+
+    def gone(self) -> Iterator[str]:
+        """What to say of entries that are no findings any more; to be asked after all files."""
+        for file, held in self._baselines.items():
+            entries = list(held.gone(self._looked(file)))
+            if entries:
+                number = count(sum(number for *_, number in entries), "known finding")
+                yield f"{file}: {number} gone; --write-baseline takes them out"
+                yield from (f"  gone: {self._named(*entry)}" for entry in entries[:MAX_GONE])
+                if entries[MAX_GONE:]:
+                    yield f"  and {len(entries) - MAX_GONE} more"
+
+    def write(self) -> Iterator[str]:
+        """Writes what was found into the baselines, and says what that changes. Raises Failure."""
+        for file, held in self._baselines.items():
+            looked = self._looked(file)
+            found = {place: self._found.get(place, ()) for place in looked.places}
+            made = held.rewritten(found, looked)
+            before, after = _all(held), _all(made)
+            with output.replaced(file) as stream:
+                stream.write(baseline.text(made, file))
+            new, gone = (after - before).total(), (before - after).total()
+            change = f"{new} more than before and {gone} less" if new or gone else "as before"
+            yield f"{file}: {count(len(made), 'finding')} known, {change}"
+            if before and new:
+                codes = Counter(entry.code for _, entry in (after - before).elements())
+                yield "  new: " + ", ".join(f"{code} {number}" for code, number in sorted(codes.items()))
+
+    def _read(self, file: str) -> Baseline:
+        try:
+            return baseline.read(file)
+        except BaselineError as error:
+            if self._writes and isinstance(error, NoBaseline):
+                return Baseline()
+            raise Failure(str(error)) from None
+
+    def _looked(self, file: str) -> Looked:
+        mine = [place for path, place in self._places.items() if self._settings_of(path).baseline == file]
+        return Looked(frozenset(mine) - self._failed, self._wants)
+
+    def _wants(self, code: str, place: str) -> bool:
+        path = self._paths[place]
+        settings, rule = self._settings_of(path), registry.rules().get(code)
+        return rule is None or (
+            settings.selects(code, rule.family, rule.default)
+            and not settings.ignored_in(path, code, rule.family)
+        )
+
+    def _named(self, place: str, entry: Entry, number: int) -> str:
+        times = f" ({number} times)" if number > 1 else ""
+        return f"{self._paths.get(place, place)}: {entry.code}{times} {entry.text}"
+
+
+def _all(held: Baseline) -> Counter[tuple[str, Entry]]:
+    return Counter(
+        {(place, entry): number for place, some in held.entries.items() for entry, number in some.items()}
+    )

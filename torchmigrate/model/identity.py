@@ -1,0 +1,48 @@
+"""What tells a finding from others when the lines around it move."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from typing import NamedTuple
+
+from torchmigrate.model.findings import Finding
+
+_COMMENT = re.compile(r"\s+#.*")
+_LONGEST = 160
+"""Characters of a text that are kept; a generated line of a megabyte is told by its digest."""
+
+
+class Identity(NamedTuple):
+    """A rule, and the code that it speaks of. Findings of one file may share it, and are then told by their order."""
+
+    code: str
+    text: str
+    """The source lines without blanks at their edges and comments at their ends; the message, where there are none."""
+
+
+def identity(finding: Finding) -> Identity:
+    """The same for the same code at another line, indented otherwise, or with another comment."""
+    lines = (_COMMENT.sub("", line.strip()) for line in finding.source_lines)
+    text = " ".join(" ".join(lines).split()) or finding.message
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]}… {_digest(text)[:16]}"
+    return Identity(finding.code, text)
+
+
+class Fingerprints:
+    """A fingerprint for each finding of a run, asked in their order: made of its identity and its number in the file."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def of(self, finding: Finding, path: str) -> str:
+        """That of a finding in the file ``path``, as services are to know it: 32 hexadecimal digits."""
+        key = _digest("\0".join((path, *identity(finding))))
+        self._seen[key] += 1
+        return _digest(f"{key}\0{self._seen[key]}")[:32]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

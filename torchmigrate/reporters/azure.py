@@ -1,0 +1,58 @@
+"""Logging commands of Azure Pipelines, which list findings as issues of a run.
+
+Sources: https://learn.microsoft.com/azure/devops/pipelines/scripts/logging-commands (``task.logissue``), and
+taskcommand.ts of https://github.com/microsoft/azure-pipelines-task-lib for what is escaped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import IO
+
+from torchmigrate.console.terminal import escape
+from torchmigrate.model.findings import FileResult
+from torchmigrate.model.vocabulary import Severity
+from torchmigrate.reporters.report import Report, in_cell
+
+LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "warning"}
+"""There is nothing below a warning."""
+
+
+def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
+    """Writes one command per line; what `show` does not name is left out, as in text formats."""
+    for result in results:
+        for error in result.errors:
+            message = in_cell(error.cell, error.message)
+            out.write(_issue("error", error.path, error.line, error.column, error.cell, "", message))
+        for finding in result.findings:
+            if report.shows(finding):
+                where = finding.location
+                cell = where.cell if where else None
+                line, column = (where.line, where.column) if where else (None, None)
+                message = in_cell(cell, f"{finding.code} {finding.message}")
+                level = LEVELS[finding.severity]
+                out.write(_issue(level, finding.path, line, column, cell, finding.code, message))
+
+
+def _issue(
+    level: str, path: str, line: int | None, column: int | None, cell: int | None, code: str, message: str
+) -> str:
+    in_file = line is not None and cell is None  # lines of a cell are not lines of the notebook's file
+    given = {
+        "type": level,
+        "sourcepath": path.replace(os.sep, "/"),
+        "linenumber": line if in_file else None,
+        "columnnumber": column if in_file else None,
+        "code": code,
+    }
+    joined = "".join(f"{name}={_property(str(value))};" for name, value in given.items() if value)
+    return f"##vso[task.logissue {joined}]{_data(message)}\n"
+
+
+def _data(text: str) -> str:
+    return escape(text.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A"))
+
+
+def _property(text: str) -> str:
+    return _data(text).replace("]", "%5D").replace(";", "%3B")

@@ -1,0 +1,71 @@
+"""GitLab's Code Quality report, which shows findings in merge requests.
+
+Source: https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+from torchmigrate.model.findings import FileError, FileResult, Finding
+from torchmigrate.model.identity import Fingerprints
+from torchmigrate.model.vocabulary import Severity
+from torchmigrate.reporters.report import Report, all_findings, in_cell
+from torchmigrate.reporters.streaming import dump
+
+SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
+FAILED = "failed"
+"""The name of the check that could not be made."""
+
+
+def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
+    """Writes a list of issues; nothing is folded."""
+    dump(_issues(results), out)
+    out.write("\n")
+
+
+def _issues(results: Iterable[FileResult]) -> Iterator[dict[str, Any]]:
+    prints = Fingerprints()
+    for finding in all_findings(results):
+        yield _issue(finding, prints)
+    for result in results:
+        for error in result.errors:
+            yield _failure(error, prints)
+
+
+def _issue(finding: Finding, prints: Fingerprints) -> dict[str, Any]:
+    path, where = _in_project(finding.path), finding.location
+    # Lines of a cell are not lines of the notebook's file.
+    lines = {"begin": 1}
+    if where is not None and where.cell is None:
+        lines = {"begin": where.line, "end": where.end_line}
+    return {
+        "description": in_cell(where.cell if where else None, finding.message),
+        "check_name": finding.code,
+        "fingerprint": prints.of(finding, path),
+        "severity": SEVERITIES[finding.severity],
+        "location": {"path": path, "lines": lines},
+    }
+
+
+def _failure(error: FileError, prints: Fingerprints) -> dict[str, Any]:
+    path = _in_project(error.path)
+    line = error.line if error.line is not None and error.cell is None else 1
+    return {
+        "description": in_cell(error.cell, error.message),
+        "check_name": FAILED,
+        "fingerprint": prints.of(Finding(FAILED, error.message, Severity.ERROR, path), path),
+        "severity": "blocker",
+        "location": {"path": path, "lines": {"begin": line}},
+    }
+
+
+def _in_project(path: str) -> str:
+    """A path as GitLab knows it: from the folder of the project, with slashes; of what is in no file, that folder."""
+    root = os.environ.get("CI_PROJECT_DIR")
+    if root and path:
+        inside = os.path.relpath(os.path.realpath(path), os.path.realpath(root))
+        path = path if inside.startswith(os.pardir) else inside
+    return os.path.normpath(path).replace(os.sep, "/") if path else "."
