@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torchmigrate.project.project import Sought
 
 SAVED, LOADED = "TorchScript file saved", "TorchScript file loaded"
+LITE_SAVED = "Lite Interpreter file saved"
 
 _SOURCES = {
     " .c .cc .cpp .cxx .h .hh .hpp .cu .cuh ": (

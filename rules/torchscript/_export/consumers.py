@@ -1,0 +1,38 @@
+"""Who reads a saved file in other languages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Kind
+from torchmigrate.foreign.use import LANGUAGES, READS
+
+from .._authoring.authoring import SAVE_METHODS, SAVES
+from .lite import SAVES as LITE_SAVES
+from .moving import file_of
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+_ON_DEVICES = ("java", "kotlin", "swift")
+
+
+def consumers(use: Use, ctx: Context) -> str | None:
+    """Where the file that ``use`` saves is read in other languages, and what takes its place there; None: nowhere."""
+    if (
+        use.kind is not Kind.CALL
+        or use.call is None
+        or use.symbol not in (*SAVES, *SAVE_METHODS, *LITE_SAVES)
+    ):
+        return None
+    name = file_of(use, ctx)
+    found: dict[str, str] = {}
+    for mention in ctx.project.uses(READS) if name else ():
+        noted = dict(mention.constants)
+        if noted.get("file") == name:
+            found.setdefault(str(noted["language"]), f"{mention.path}:{mention.line}")
+    if not found:
+        return None
+    places = ", ".join(f"{LANGUAGES.get(language, language)} at {place}" for language, place in found.items())
+    successor = "ExecuTorch" if not {*found} - {*_ON_DEVICES} else "AOTInductor or ExecuTorch"
+    return f"`{name}` is read by {places}, which need {successor}"
