@@ -34,7 +34,7 @@ rule = Rule(
     foreign=(
         *(f"org.pytorch.{name}" for name in (*_CLASSES, *_MORE)),
         *(f"org.pytorch.{name}.*" for name in (*_CLASSES, *_MORE)),
-        "org.pytorch.*.*",
+        "import org.pytorch.*",
     ),
     message="`{symbol}` is PyTorch Mobile, which is no longer supported; `org.pytorch.executorch` has `Module`, `EValue` and `Tensor`",
     deprecated=(2, 10),

@@ -21,8 +21,8 @@ from torchmigrate.api import Rule
 
 rule = Rule(
     code="ER613",
-    foreign=("org.pytorch:pytorch_*",),
-    message="`{symbol}` is PyTorch Mobile, which is no longer supported and ends with 2.1.0; use "
+    foreign=("org.pytorch:pytorch_*", "org.pytorch:torchvision_ops"),
+    message="`{symbol}` is PyTorch Mobile, which is no longer supported; use "
     "`org.pytorch:executorch-android`",
     deprecated=(2, 10),
     recipe='`implementation("org.pytorch:executorch-android:<version>")`, of the ExecuTorch that makes the `.pte` file',

@@ -38,6 +38,7 @@ rule = Rule(
         "<torch/csrc/jit/mobile/*",
         "<LibTorch*",
         "<Libtorch*",
+        "<libtorch*",
     ),
     asks=ASKS,
     message="`{symbol}` is PyTorch Mobile, which is no longer supported; lower the exported model with ExecuTorch and load the "

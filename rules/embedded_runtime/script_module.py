@@ -1,8 +1,8 @@
 """Types and functions of TorchScript's C++ API.
 
 Why: all of the namespace `torch::jit` belongs to TorchScript, which is deprecated since torch 2.10: modules, methods,
-compilation units, graphs and passes. Values and stacks that boxed operators use (`torch::jit::Stack`, `c10::IValue`) stay, and
-so does pickling of tensors.
+compilation units, graphs and passes. The values and stacks of boxed operators (`c10::IValue`, `torch::jit::Stack`) stay, and so
+does pickling of tensors; `torch::jit::IValue` is another name of the former.
 
     torch::jit::script::Module module_;
     →

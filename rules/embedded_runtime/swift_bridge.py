@@ -2,7 +2,7 @@
 
 Why: Swift reaches LibTorch through a class in Objective-C++, which calls PyTorch Mobile. PyTorch Mobile is no longer supported. There
 is a finding where a class is made that an Objective-C++ file of the project implements around `torch::jit`, and where LibTorch is
-imported.
+imported that a pod or a package brings.
 
     let module = TorchModule(fileAtPath: path)
     →
@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule
+from torchmigrate.foreign.use import BRINGS
 
 from ._linking.loading import ASKS, checked, note
 
@@ -42,7 +43,10 @@ rule.note(note)
 @rule.check_foreign
 def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
     place = ""
-    if use.name.startswith("class "):
+    if not use.name.startswith("class "):
+        if not ctx.project.uses(BRINGS):  # a module of the project's own
+            return
+    else:
         place = ctx.bridge(use.name.removeprefix("class "))
         if not place:
             return

@@ -27,9 +27,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule
 
-from ._authoring.authoring import MADE
 from ._export.consumers import consumers
-from ._export.lite import METHODS
+from ._export.lite import METHODS, OWNERS
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS171",
     symbols=(
-        *(f"{made}{method}" for made in ("", *MADE) for method in METHODS),
+        *(f"{owner}{method}" for owner in OWNERS for method in METHODS),
         "torch.jit.mobile.*",
         "torch.jit.export_opnames",
         *("torch._C._load_for_lite_interpreter*", "torch._C._load_mobile_module_*"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.foreign.context import ForeignContext
 from torchmigrate.foreign.reading import Reading
-from torchmigrate.foreign.use import BRIDGES, READS, RUNS, UNREAD, ForeignUse
+from torchmigrate.foreign.use import BRIDGES, BRINGS, READS, RUNS, UNREAD, ForeignUse
 from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.rule import Rule
@@ -33,18 +33,22 @@ def ask(
 ) -> None:
     """Takes into ``answer`` what those of ``rules`` that are wanted say of what a file names, and what it tells others.
 
-    Each use is the matter of the rule that watches its name most closely.
+    Each use is the matter of the rule that watches its name most closely, which says one thing of a line.
     """
+    names = frozenset(use.name for use in reading.uses)
     contexts: dict[str, ForeignContext] = {}
     known: list[ForeignUse] = []
+    lines: set[tuple[str, int]] = set()
     for use in reading.uses:
         rule = watching(use.name, rules)
         if rule is None:
             continue
         known.append(use)
-        if not selects(rule.code, source.path):
+        line = (rule.code, source.line_of(use.span.start))
+        if line in lines or not selects(rule.code, source.path):
             continue
-        context = contexts.setdefault(rule.code, ForeignContext(source, project, options, rule))
+        lines.add(line)
+        context = contexts.setdefault(rule.code, ForeignContext(source, project, options, rule, names))
         answer.ask(rule.code, partial(_checked, rule, use, context), partial(source.location, use.span))
     answer.asked_project |= any(context.asked_project for context in contexts.values())
     answer.mentions += _mentions(source, reading, known)
@@ -72,9 +76,14 @@ def _mentions(source: Source, reading: Reading, known: Sequence[ForeignUse]) -> 
     path, language = source.path, language_of(source.path)
     first = next((use for use in known if use.calls and not use.name.startswith("class ")), None)
     if any(use.name != UNREAD for use in known):
-        for name, span in reading.files:
+        loaded = [(use.file, use.span) for use in known if use.file]
+        others = [(name, span) for name, span in reading.files if name not in dict(loaded)]
+        for name, span in (*loaded, *others):
             constants = (("file", name), ("language", language))
             yield Mention(READS, Kind.REFERENCE, path, source.line_of(span.start), constants)
+    for use in known:
+        if use.name.startswith("LibTorch"):
+            yield Mention(BRINGS, Kind.REFERENCE, path, source.line_of(use.span.start))
     if first is None:
         return
     line = source.line_of(first.span.start)

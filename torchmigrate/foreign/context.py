@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,8 @@ class ForeignContext:
     _project: Project
     options: Options
     rule: Rule
+    names: frozenset[str] = frozenset()
+    """What else of the runtime the file names."""
     asked_project: bool = False
 
     @property
@@ -50,6 +52,9 @@ class ForeignContext:
             if not languages or dict(mention.constants).get("language") in languages
             if below is None or is_within(os.path.abspath(mention.path), os.path.abspath(below))
         ]
+        return self._nearest(found)
+
+    def _nearest(self, found: Iterable[Mention]) -> str:
         nearest = min(found, key=self._distance, default=None)
         return f"{nearest.path}:{nearest.line}" if nearest is not None else ""
 
@@ -61,22 +66,24 @@ class ForeignContext:
 
     def bridge(self, name: str) -> str:
         """Where the class ``name`` is implemented around the runtime, as ``path:line``; empty where it is not."""
-        places = self._of(BRIDGES, "name", name)
-        return next(places, "")
+        return self._nearest(self._of(BRIDGES, "name", name))
 
     def saved(self, name: str, *kinds: str) -> str:
         """Where Python writes the model file ``name``, as ``path:line``, from what rules note under ``kinds``."""
-        return next((place for kind in kinds for place in self._of(kind, "name", name)), "")
+        return self._nearest(mention for kind in kinds for mention in self._of(kind, "name", name))
 
     @property
     def language(self) -> str:
         """What the file's language is called."""
         return LANGUAGES.get(language_of(self.source.path) or "", "")
 
-    def _of(self, kind: str, key: str, value: str) -> Iterator[str]:
-        for mention in self.project.uses(kind):
-            if dict(mention.constants).get(key) == value:
-                yield f"{mention.path}:{mention.line}"
+    def _of(self, kind: str, key: str, value: str) -> list[Mention]:
+        return [mention for mention in self.project.uses(kind) if dict(mention.constants).get(key) == value]
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether the file can be for a device only: it is in Objective-C++, or names Android's interface to C."""
+        return self.source.path.endswith(".mm") or b"<jni.h>" in self.source.text
 
     def finding(
         self,
@@ -88,7 +95,8 @@ class ForeignContext:
     ) -> Finding:
         """A finding of the current rule at a use; ``message`` and ``hint`` default to the rule's message and recipe."""
         rule = self.rule
-        text = rule.worded(message or rule.message, use.name.removeprefix("class "))
+        symbol = f"{use.name.removeprefix('class ')} {use.version}".rstrip()
+        text = rule.worded(message or rule.message, symbol)
         return finding(
             rule.code,
             text,

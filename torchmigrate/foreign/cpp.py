@@ -17,47 +17,19 @@ from torchmigrate.model.findings import Span
 
 _JIT = "torch::jit"
 _KEPT = frozenset(
-    [
-        "Stack",
-        "IValue",
-        "peek",
-        "peekSlice",
-        "last",
-        "drop",
-        "pop",
-        "push",
-        "push_one",
-        "push_list_elements",
-        "pack",
-        "TuplePacker",
-        "pickle",
-        "unpickle",
-        "pickle_save",
-        "pickle_load",
-        "CodeGen",
-    ]
+    {"Stack", "peek", "peekSlice", "last", "drop", "pop", "push", "push_one", "push_list_elements", "pack"}
+    | {"TuplePacker", "pickle", "unpickle", "pickle_save", "pickle_load", "CodeGen"}
 )
 """What lies in the namespace and is no part of the runtime: boxed calls of operators, and pickling of tensors.
 
 Source: torch 2.13 wheel: torch/include/ATen/core/stack.h, torch/include/torch/csrc/jit/serialization/pickle.h.
 """
 _BARE = frozenset(
-    [
-        "load",
-        "freeze",
-        "optimize_for_inference",
-        "Module",
-        "_load_for_mobile",
-        "ExtraFilesMap",
-        "CompilationUnit",
-        "Method",
-        "Function",
-        "ModulePtr",
-        "Graph",
-    ]
+    {"load", "freeze", "optimize_for_inference", "Module", "ModulePtr", "Method", "Function", "Graph"}
+    | {"CompilationUnit", "ExtraFilesMap", "_load_for_mobile"}
 )
 """What is taken for torch's where only ``using namespace torch::jit`` brings it: other words may be anybody's."""
-_HEADERS = re.compile(r"torch/(?:script\.h|csrc/jit/.*)|LibTorch(?:-Lite)?(?:-Nightly)?/.*|Libtorch-Lite/.*")
+_HEADERS = re.compile(r"torch/(?:script\.h|csrc/jit/.*)|[Ll]ib[Tt]orch(?:-Lite)?(?:-Nightly)?/.*")
 _NO_RUNTIME = re.compile(
     r"torch/csrc/jit/(?:serialization/(?:pickle|unpickle)\w*|runtime/custom_operator|api/object)\.h"
 )

@@ -45,10 +45,10 @@ def jvm(language: str, text: bytes) -> tuple[list[ForeignUse], list[Token]]:
             name = ".".join(names)
             if found[end - 1 : end + 1] and _text(found, end) == "." and _text(found, end + 1) == "*":
                 imports.everything.append(name)
-                name, end = f"{name}.*", end + 2
+                name, end = f"import {name}.*", end + 2
             elif _text(found, end) == "*":  # Kotlin and Java end a chain before it, with the dot or without
                 imports.everything.append(name)
-                name, end = f"{name}.*", end + 1
+                name, end = f"import {name}.*", end + 1
             elif _text(found, end) == "as":
                 imports.names[_text(found, end + 1)] = name
             else:

@@ -24,6 +24,7 @@ _STRINGS = frozenset(
         *("verbatim_string_literal", "interpolated_string_expression", "rune_literal"),
     }
 )  # fmt: skip
+_INCLUDED = re.compile(rb"\s*(<[^>\n]+>|\"[^\"\n]+\")")
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -65,8 +66,14 @@ def _tokens(language: str, text: bytes, offset: int) -> Iterator[Token]:
 
 def _macro(language: str, node: Node, offset: int) -> Iterator[Token]:
     text = node.text or b""
-    if text.strip().startswith((b'"', b"<")):  # of an #import
-        yield Token(STRING, _value(node), node.start_byte + offset, node.end_byte + offset)
+    if included := _INCLUDED.match(text):  # of an #import
+        start = node.start_byte + offset
+        yield Token(
+            STRING,
+            included[1].decode("utf-8", "replace")[1:-1],
+            start + included.start(1),
+            start + included.end(1),
+        )
     elif b"torch" in text or b"jit" in text:
         yield from _tokens(language, text, node.start_byte + offset)
 

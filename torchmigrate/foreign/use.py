@@ -15,6 +15,9 @@ RUNS = "TorchScript embedded"
 READS = "TorchScript file read in another language"
 """The name of a mention: a file in another language names a model file, ``file``, with its ``language``."""
 
+BRINGS = "LibTorch required"
+"""The name of a mention: a pod or a Swift package of LibTorch is required."""
+
 BRIDGES = "class around TorchScript"
 """The name of a mention: an Objective-C++ file that calls the runtime implements the class ``name``."""
 

@@ -71,9 +71,12 @@ def language_of(path: str) -> str | None:
     return "commands" if kinds.kind_of(path) in _COMMANDS else None
 
 
-def names() -> str:
-    """A regular expression for the names of such files that are no project files."""
-    return "|".join(pattern for pattern, _ in _NAMES)
+def paths() -> str:
+    """A regular expression for the paths of all files that are looked into, as `.pre-commit-hooks.yaml` needs it."""
+    documents, folders = kinds.patterns()
+    names = "|".join([documents, *(pattern for pattern, _ in _NAMES)])
+    names = names.replace(".*", "[^/]*").replace(".+", "[^/]+")
+    return rf"^(?:.*/)?(?:[^/]*\.(?:pyi?|ipynb)|{names}|(?:{folders})/[^/]*\.(?:txt|in))$"
 
 
 @cache

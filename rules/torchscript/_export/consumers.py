@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind
-from torchmigrate.foreign.use import LANGUAGES, READS
 
 from .._authoring.authoring import SAVE_METHODS, SAVES
 from .lite import SAVES as LITE_SAVES
 from .moving import file_of
+from .readers import named_readers
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_ON_DEVICES = ("java", "kotlin", "swift")
+_ON_DEVICES = {"Java", "Kotlin", "Swift"}
 
 
 def consumers(use: Use, ctx: Context) -> str | None:
@@ -26,13 +26,9 @@ def consumers(use: Use, ctx: Context) -> str | None:
     ):
         return None
     name = file_of(use, ctx)
-    found: dict[str, str] = {}
-    for mention in ctx.project.uses(READS) if name else ():
-        noted = dict(mention.constants)
-        if noted.get("file") == name:
-            found.setdefault(str(noted["language"]), f"{mention.path}:{mention.line}")
+    found = named_readers(name, ctx)
     if not found:
         return None
-    places = ", ".join(f"{LANGUAGES.get(language, language)} at {place}" for language, place in found.items())
-    successor = "ExecuTorch" if not {*found} - {*_ON_DEVICES} else "AOTInductor or ExecuTorch"
-    return f"`{name}` is read by {places}, which need {successor}"
+    places = ", ".join(f"{language} at {place}" for language, place in found.items())
+    successor = "ExecuTorch" if found.keys() <= _ON_DEVICES else "AOTInductor or ExecuTorch"
+    return f"`{name}` is read by {places}; {successor} takes TorchScript's place there"

@@ -6,5 +6,8 @@ from .._authoring.authoring import MADE
 
 METHODS = ("._save_for_lite_interpreter", "._save_to_buffer_for_lite_interpreter")
 
-SAVES = tuple(f"{made}{METHODS[0]}" for made in ("", *MADE))
+OWNERS = ("", *MADE, "torch.utils.mobile_optimizer.optimize_for_mobile()")
+"""What has these methods: any object, and results of which more is known."""
+
+SAVES = tuple(f"{owner}{METHODS[0]}" for owner in OWNERS)
 """The symbols that save such a file."""
