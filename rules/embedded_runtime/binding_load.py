@@ -30,7 +30,7 @@ rule = Rule(
         "TorchSharp.torch.jit.*",
         "gotch/ts.ModuleLoad*",
         "gotch/ts.CModule*",
-        "gotch/ts.TrainableCModule*",
+        "gotch/nn.TrainableCModule*",
     ),
     asks=ASKS,
     message="`{symbol}` runs TorchScript, deprecated since torch {deprecated}; AOTInductor's "

@@ -27,6 +27,7 @@ rule = Rule(
         "torch::jit::getGraphExecutorOptimize",
         "torch::jit::setTensorExprFuserEnabled",
         "torch::jit::FusionStrategy",
+        "torch::jit::FusionBehavior*",
         "torch::jit::setFusionStrategy",
         "torch::jit::getProfilingMode",
         "torch::jit::getExecutorMode",

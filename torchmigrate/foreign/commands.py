@@ -10,7 +10,11 @@ from torchmigrate.foreign.lines import without_comments
 from torchmigrate.foreign.use import ForeignUse
 from torchmigrate.model.findings import Span
 
-_ARCHIVE = re.compile(r"https?://[\w.-]+/(?:[^\s\"'<>()]*/)?libtorch[^\s\"'<>();]*?\.zip")
+_ARCHIVE = re.compile(
+    r"https?://(?:[\w.-]+/(?:[^\s\"'<>()]*/)?libtorch[^\s\"'<>();]*?\.zip"
+    r"|download(?:-r2)?\.pytorch\.org/libtorch\b[^\s\"'<>();]*)"
+)
+_VARIANT = re.compile(r"pytorch\.org/libtorch/((?:nightly/|test/)?(?:cpu|cu\d+|rocm[\d.]+|xpu))/")
 _VERSION = re.compile(r"-(\d+\.\d+(?:\.\d+)?)(?:%2B|\+|[-_.])")
 _ARCHIVER = re.compile(r"(?<![\w./-])torch-model-archiver(?![\w.-])(?P<arguments>(?:\\\r?\n|[^\n;&|])*)")
 _SERIALIZED = re.compile(r"--serialized-file[=\s\\]+[\"']?(?P<file>[^\s\"'\\]+)")
@@ -19,8 +23,10 @@ _SERIALIZED = re.compile(r"--serialized-file[=\s\\]+[\"']?(?P<file>[^\s\"'\\]+)"
 def archives(language: str, view: str) -> Iterator[ForeignUse]:
     """The archives of libtorch that are fetched: by `wget` and `curl`, by CMake, by Bazel."""
     for match in _ARCHIVE.finditer(without_comments(language, view)):
-        version = _VERSION.search(match[0])
-        yield ForeignUse("libtorch.zip", Span(*match.span()), version=version[1] if version else "")
+        version, variant = _VERSION.search(match[0]), _VARIANT.search(match[0])
+        told = [version[1]] if version else []
+        told += [f"({variant[1]})"] if variant else []
+        yield ForeignUse("libtorch.zip", Span(*match.span()), version=" ".join(told))
 
 
 def archived(view: str) -> Iterator[ForeignUse]:

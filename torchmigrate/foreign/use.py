@@ -47,6 +47,6 @@ class ForeignUse:
     file: str = ""
     """The name of the model file that is given to it, without folders; empty where none is written out."""
     version: str = ""
-    """The version of what is required or fetched; empty where none is written out."""
+    """The version, and the variant, of what is required or fetched; empty where none is written out."""
     calls: bool = False
     """Whether code runs here, and nothing is only required, included or imported."""
