@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from torchmigrate.run.cache import Cache
 from torchmigrate.run.profiles import everywhere
 from torchmigrate.run.tree import Tree
 from torchmigrate.run.unread import CODE
+
+GRAMMARS = pytest.mark.skipif(find_spec("tree_sitter_cpp") is None, reason="the grammars are not installed")
 
 LOAD = b'auto module = torch::jit::load("net.pt");\n'
 KOTLIN = b'import org.pytorch.Module\nval module = Module.load("net.pt")\n'
@@ -81,6 +84,7 @@ def test_results_depend_on_the_grammars(tmp_path: Path, monkeypatch: pytest.Monk
     assert fingerprint.fingerprint.__wrapped__() != before
 
 
+@GRAMMARS
 def test_a_second_run_finds_the_same(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     cache = Cache(str(tmp_path / "kept"))
@@ -91,6 +95,7 @@ def test_a_second_run_finds_the_same(tmp_path: Path) -> None:
     cache.close()
 
 
+@GRAMMARS
 @pytest.mark.parametrize(
     "text",
     [
@@ -105,6 +110,7 @@ def test_any_source_is_read(tmp_path: Path, text: bytes) -> None:
     assert said(checked(tmp_path, {"a.cc": text})) == [("ER601", "a.cc")]
 
 
+@GRAMMARS
 def test_comments_silence(tmp_path: Path) -> None:
     files = {
         "a.cpp": b"// torchmigrate: ignore-file ER6 -- waits for the server\n" + LOAD,
@@ -117,6 +123,7 @@ def test_comments_silence(tmp_path: Path) -> None:
     assert said(checked(tmp_path, files)) == [("ER621", "b.kt"), ("ER601", "d.cpp"), ("XX001", "d.cpp")]
 
 
+@GRAMMARS
 def test_python_is_asked_where_only_the_family_is_selected(tmp_path: Path) -> None:
     export = b'import torch\n\ntorch.jit.trace(m, x).save("out/net.pt")\n'
     results = checked(tmp_path, {"export.py": export, "a.cpp": LOAD}, "--select", "ER")
@@ -124,6 +131,7 @@ def test_python_is_asked_where_only_the_family_is_selected(tmp_path: Path) -> No
     assert finding.message.endswith(f"`net.pt` is written at {tmp_path}/export.py:3")
 
 
+@GRAMMARS
 def test_a_comment_that_goes_is_proved(tmp_path: Path) -> None:
     text = b"int x;  // torchmigrate: ignore ER601\n" + LOAD
     (tmp_path / "a.cpp").write_bytes(text)
@@ -134,6 +142,7 @@ def test_a_comment_that_goes_is_proved(tmp_path: Path) -> None:
     assert fixed.after == b"int x;\n" + LOAD
 
 
+@GRAMMARS
 def test_offsets_are_those_of_the_text() -> None:
     text = '/* größer */ auto m = torch::jit::load("ü.pt");\n'.encode()
     [use] = ForeignSource.read("a.cpp", text).reading.uses

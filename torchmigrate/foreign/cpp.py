@@ -50,6 +50,7 @@ class _Reader:
     def __init__(self, found: Sequence[Token]) -> None:
         self.tokens = found
         self.scopes = [_Scope()]
+        self.namespaces: dict[str, _Scope] = {}
         self.index = 0
 
     def read(self) -> Iterator[ForeignUse]:
@@ -60,7 +61,7 @@ class _Reader:
             text = token.text
             if token.kind == MARK:
                 if text == "{":
-                    self.scopes.append(_Scope(pending))
+                    self.scopes.append(self._opened(pending))
                     pending = ""
                 elif text == "}" and len(self.scopes) > 1:
                     self.scopes.pop()
@@ -107,6 +108,13 @@ class _Reader:
                 pending = ""
             elif token.kind == MARK and token.text == "}" and stack:
                 stack.pop()
+
+    def _opened(self, namespace: str) -> _Scope:
+        """The scope that begins; a namespace may be opened several times."""
+        if not namespace:
+            return _Scope()
+        whole = "::".join([*(scope.namespace for scope in self.scopes if scope.namespace), namespace])
+        return self.namespaces.setdefault(whole, _Scope(namespace))
 
     def _names(self, index: int) -> list[str]:
         """The words of ``a::b`` from ``index`` on."""
@@ -183,10 +191,14 @@ class _Reader:
                 self.scopes[-1].declared.add(name)
             yield from self._chain()
             return
-        whole = self._whole()
-        if whole is not None:
-            self.scopes[-1].aliases[whole.rpartition("::")[2]] = whole
-        yield from self._chain()
+        while True:
+            whole = self._whole()
+            if whole is not None:
+                self.scopes[-1].aliases[whole.rpartition("::")[2]] = whole
+            yield from self._chain()
+            if self._mark(0) != ",":
+                return
+            self.index += 1
 
     def _typedef(self) -> Iterator[ForeignUse]:
         self.index += 1
@@ -247,6 +259,11 @@ class _Reader:
                 return None
         if first == "torch":
             return _official([first, *rest])
+        for length in range(len(names) - 1, 0, -1):
+            opened = self.namespaces.get("::".join(names[:length]))
+            target = opened.aliases.get(names[length], "::") if opened is not None else "::"
+            if not target.startswith("::"):
+                return _official([*target.split("::"), *names[length + 1 :]])
         for scope in reversed(self.scopes):
             for used in scope.used:
                 if rest and used == "torch" and first == "jit":
