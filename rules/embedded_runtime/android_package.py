@@ -21,7 +21,7 @@ from torchmigrate.api import Rule
 
 rule = Rule(
     code="ER613",
-    foreign=("org.pytorch:pytorch_*", "org.pytorch:torchvision_ops"),
+    foreign=("org.pytorch:pytorch_*", "org.pytorch:torchvision_ops", "library pytorch_jni*"),
     message="`{symbol}` is PyTorch Mobile, which is no longer supported; use "
     "`org.pytorch:executorch-android`",
     deprecated=(2, 10),

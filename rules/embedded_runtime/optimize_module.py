@@ -26,6 +26,7 @@ rule = Rule(
         "torch::jit::setGraphExecutorOptimize",
         "torch::jit::getGraphExecutorOptimize",
         "torch::jit::setTensorExprFuserEnabled",
+        "torch::jit::GraphOptimizerEnabledGuard",
         "torch::jit::FusionStrategy",
         "torch::jit::FusionBehavior*",
         "torch::jit::setFusionStrategy",

@@ -18,11 +18,11 @@ from torchmigrate.model.findings import Span
 _JIT = "torch::jit"
 _KEPT = frozenset(
     {"Stack", "peek", "peekSlice", "last", "drop", "pop", "push", "push_one", "push_list_elements", "pack"}
-    | {"TuplePacker", "pickle", "unpickle", "pickle_save", "pickle_load", "CodeGen"}
+    | {"TuplePacker", "pickle", "unpickle", "pickle_save", "pickle_load", "CodeGen", "CustomClassHolder"}
 )
-"""What lies in the namespace and is no part of the runtime: boxed calls of operators, and pickling of tensors.
+"""What lies in the namespace and is no part of the runtime: boxed calls of operators, custom classes, and pickling of tensors.
 
-Source: torch 2.13 wheel: torch/include/ATen/core/stack.h, torch/include/torch/csrc/jit/serialization/pickle.h.
+Source: torch 2.13 wheel: torch/include/ATen/core/stack.h, torch/include/ATen/core/ivalue.h, torch/include/torch/csrc/jit/serialization/pickle.h.
 """
 _BARE = frozenset(
     {"load", "freeze", "optimize_for_inference", "Module", "ModulePtr", "Method", "Function", "Graph"}

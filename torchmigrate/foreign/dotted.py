@@ -6,13 +6,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from torchmigrate.foreign import files
+from torchmigrate.foreign import files, packages
 from torchmigrate.foreign.tokens import STRING, WORD, Token, arguments, tokens
 from torchmigrate.foreign.use import ForeignUse
 from torchmigrate.model.findings import Span
 
 _DECLARING = frozenset(
-    {"class", "interface", "object", "enum", "struct", "trait", "record", "fun", "fn", "type", "typealias"}
+    {
+        "class",
+        "interface",
+        "object",
+        "enum",
+        "struct",
+        "trait",
+        "record",
+        "fun",
+        "fn",
+        "type",
+        "typealias",
+        "namespace",
+    }
 )
 
 
@@ -54,13 +67,20 @@ def jvm(language: str, text: bytes) -> tuple[list[ForeignUse], list[Token]]:
             else:
                 imports.names[names[-1]] = name
             imports.uses.append(ForeignUse(name, Span(found[start].start, found[end - 1].end)))
-    return [*imports.uses, *_used(found, imports, ("org.pytorch",))], found
+    required = [
+        ForeignUse(made[0], Span(token.start, token.end), version=made[1])
+        for token in found
+        if token.kind == STRING and (made := packages.coordinate(token.text))
+    ]
+    return [*imports.uses, *required, *_used(found, imports, ("org.pytorch",))], found
 
 
 def csharp(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
     """What of TorchSharp's ``torch.jit`` a C# source names. Raises NoGrammar."""
     found = tokens("csharp", text)
-    imports = Imports(".", names={"TorchSharp": "TorchSharp"})
+    imports = Imports(
+        ".", names={"TorchSharp": "TorchSharp", "torch": "TorchSharp.torch"}
+    )  # or by a global using
     for index, token in enumerate(found):
         if token.text != "using" or token.kind != WORD:
             continue
@@ -73,8 +93,6 @@ def csharp(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
         elif names[:1] == ["TorchSharp"]:
             imports.everything.append(".".join(names))
             imports.spans.update(one.start for one in found[start:end])
-    if "TorchSharp" in imports.everything:
-        imports.names.setdefault("torch", "TorchSharp.torch")
     if "TorchSharp.torch" in imports.everything:
         imports.names.setdefault("jit", "TorchSharp.torch.jit")
     if "TorchSharp.torch.jit" in imports.everything:

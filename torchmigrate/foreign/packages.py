@@ -14,8 +14,8 @@ from torchmigrate.text.source import SourceError
 _ARTIFACT = r"pytorch_android[\w-]*|pytorch_jni[\w-]*|torchvision_ops"
 _GRADLE = re.compile(
     rf"[\"'](?P<whole>org\.pytorch:(?P<artifact>{_ARTIFACT})(?::(?P<version>[^\"'@]*))?(?:@\w+)?)[\"']"
-    rf"|(?P<parts>\bgroup\s*[:=]\s*[\"']org\.pytorch[\"']\s*,\s*name\s*[:=]\s*[\"'](?P<name>{_ARTIFACT})[\"']"
-    r"(?:\s*,\s*version\s*[:=]\s*[\"'](?P<last>[^\"']*)[\"'])?)"
+    rf"|(?P<parts>(?:\bgroup\s*[:=]\s*)?[\"']org\.pytorch[\"']\s*,\s*(?:name\s*[:=]\s*)?[\"'](?P<name>{_ARTIFACT})[\"']"
+    r"(?:\s*,\s*(?:version\s*[:=]\s*)?[\"'](?P<last>[^\"']*)[\"'])?)"
 )
 _MAVEN = re.compile(r"<dependency>(?P<body>.*?)</dependency>", re.DOTALL)
 _NUGET = re.compile(
@@ -28,7 +28,16 @@ _POD = re.compile(
 )
 _GO = re.compile(r"(?P<name>github\.com/[\w-]+/gotch)\s+v(?P<version>[\w.+-]+)")
 _CMAKE = re.compile(r"\bfind_package\s*\(\s*Torch\b(?:\s+(?P<version>\d[\w.]*))?[^)]*\)", re.IGNORECASE)
+_JNI = re.compile(r"(?<![\w./-])pytorch_jni(?:_lite)?(?![\w-])")
 _NUMBER = re.compile(r"\d[\w.+-]*")
+
+
+def coordinate(text: str) -> tuple[str, str] | None:
+    """The name and the version of what a string requires, ``org.pytorch:pytorch_android:1.10.0``; None for any other."""
+    match = _GRADLE.fullmatch(f"'{text}'")
+    if match is None or not match["artifact"]:
+        return None
+    return f"org.pytorch:{match['artifact']}", _number(match["version"])
 
 
 def gradle(view: str) -> Iterator[ForeignUse]:
@@ -118,8 +127,11 @@ def gomod(view: str) -> Iterator[ForeignUse]:
 
 def cmake(view: str) -> Iterator[ForeignUse]:
     """The packages that a CMake project finds."""
-    for match in _CMAKE.finditer(without_comments("cmake", view)):
+    text = without_comments("cmake", view)
+    for match in _CMAKE.finditer(text):
         yield ForeignUse("find_package(Torch)", Span(*match.span()), version=match["version"] or "")
+    for match in _JNI.finditer(text):
+        yield ForeignUse(f"library {match[0]}", Span(*match.span()))
 
 
 def _number(text: object) -> str:

@@ -14,7 +14,7 @@ CLASS = "class "
 """What the name of a use begins with that may be such a class."""
 
 _MODULE = re.compile(r"LibTorch(?:_Lite)?(?:_Nightly)?|Libtorch_?Lite")
-_PACKAGE = re.compile(r"(?i)^(?:https?://|git@).*/libtorch[\w.-]*$")
+_PACKAGE = re.compile(r"(?i)^(?:https?://|git@).*/libtorch[\w.-]*$|(?:^|/)libtorch[\w-]*\.xcframework$")
 
 
 def read(text: bytes) -> tuple[list[ForeignUse], list[Token]]:

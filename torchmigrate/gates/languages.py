@@ -31,13 +31,13 @@ _COMMANDS = ("docker", "shell", "make", "yaml")
 """The kinds of project files in which commands stand."""
 
 _TOKENS = {
-    "cmake": rb"Torch|TORCH|libtorch",
+    "cmake": rb"Torch|TORCH|libtorch|pytorch_jni",
     "cpp": rb"\bjit\b|torch/(?:script\.h|csrc/jit)|LibTorch",
     "java": rb"org\.pytorch\b",
     "kotlin": rb"org\.pytorch\b",
     "swift": rb"[Tt]orch|\b\w*Module\(",
     "rust": rb"\btch\b|torch_sys",
-    "csharp": rb"TorchSharp",
+    "csharp": rb"TorchSharp|\btorch\.jit\b",
     "go": rb"gotch",
     "gradle": rb"pytorch",
     "catalog": rb"pytorch",
