@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from torchmigrate.foreign.context import ForeignContext
     from torchmigrate.foreign.use import ForeignUse
 
+_MESSAGE = (
+    "`{symbol}` is used for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor's "
+    "`torch::inductor::AOTIModelPackageLoader` is reached through C++"
+)
+
 rule = Rule(
     code="ER615",
     foreign=("crate *", "NuGet *", "module gotch"),
-    message="`{symbol}` is used for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor's "
-    "`torch::inductor::AOTIModelPackageLoader` is reached through C++",
     since=(2, 6),
     deprecated=(2, 10),
 )
@@ -38,4 +41,4 @@ _LANGUAGES = {"crate": "rust", "NuGet": "csharp", "module": "go"}
 @rule.check_foreign
 def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
     if place := ctx.runs(_LANGUAGES[use.name.partition(" ")[0]]):
-        yield ctx.finding(use, rule.message.replace("{place}", place))
+        yield ctx.finding(use, _MESSAGE.replace("{place}", place))

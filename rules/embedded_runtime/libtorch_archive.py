@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from torchmigrate.foreign.context import ForeignContext
     from torchmigrate.foreign.use import ForeignUse
 
+_MESSAGE = (
+    "{what} is fetched for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor's packages need libtorch "
+    "{since} or newer"
+)
+
 rule = Rule(
     code="ER612",
     foreign=("libtorch.zip",),
-    message="{what} is fetched for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor's packages need libtorch "
-    "{since} or newer",
     since=(2, 6),
     deprecated=(2, 10),
 )
@@ -38,4 +41,4 @@ rule = Rule(
 def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
     if place := ctx.runs("cpp", "rust", "csharp", "go"):
         what = f"libtorch {use.version}" if use.version else "libtorch"
-        yield ctx.finding(use, rule.message.replace("{what}", what).replace("{place}", place))
+        yield ctx.finding(use, _MESSAGE.replace("{what}", what).replace("{place}", place))

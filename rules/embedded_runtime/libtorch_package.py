@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from torchmigrate.foreign.context import ForeignContext
     from torchmigrate.foreign.use import ForeignUse
 
+_MESSAGE = (
+    "libtorch is linked for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor needs libtorch {since} or "
+    "newer, ExecuTorch its own `executorch::` targets"
+)
+
 rule = Rule(
     code="ER611",
     foreign=("find_package(Torch)",),
-    message="libtorch is linked for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor needs libtorch {since} or "
-    "newer, ExecuTorch its own `executorch::` targets",
     since=(2, 6),
     deprecated=(2, 10),
 )
@@ -41,4 +44,4 @@ def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
     if os.path.basename(folder).lower() in ("cmake", "modules"):
         folder = os.path.dirname(folder)
     if place := ctx.runs("cpp", below=folder):
-        yield ctx.finding(use, rule.message.replace("{place}", place))
+        yield ctx.finding(use, _MESSAGE.replace("{place}", place))

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from torchmigrate.foreign.context import ForeignContext
     from torchmigrate.foreign.use import ForeignUse
 
+_MESSAGE = "`{symbol}` runs TorchScript{place} with PyTorch Mobile, which is no longer supported; ExecuTorch's Swift package has `Module`"
+
 rule = Rule(
     code="ER623",
     foreign=("class *", "import LibTorch*", "import Libtorch*"),
     asks=ASKS,
-    message="`{symbol}` runs TorchScript{place} with PyTorch Mobile, which is no longer supported; ExecuTorch's Swift package has `Module`",
     deprecated=(2, 10),
     recipe="`import ExecuTorch`, `Module(filePath: path)` for a `.pte` file",
 )
@@ -51,4 +52,4 @@ def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
         if not place:
             return
         place = f" ({place})"
-    yield from checked(use, ctx, rule.message.replace("{place}", place))
+    yield from checked(use, ctx, _MESSAGE.replace("{place}", place))

@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 from torchmigrate.foreign.use import UNREAD
 from torchmigrate.model.vocabulary import Severity
 
+_MESSAGE = "not looked at: {files} that may embed torch's runtime"
+
 rule = Rule(
     code="ER600",
     foreign=(UNREAD,),
-    message="not looked at: {files} that may embed torch's runtime",
     recipe='`pip install "torchmigrate[embedded]"` brings the grammars',
 )
 
 
 @rule.check_foreign
 def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
-    message = rule.message.replace("{files}", f"1 file ({ctx.language})")
+    message = _MESSAGE.replace("{files}", f"1 file ({ctx.language})")
     yield ctx.finding(use, message, severity=Severity.INFO)
