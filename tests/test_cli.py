@@ -94,7 +94,7 @@ class FakeSelection:
     def screen(self, cache: Cache) -> Screen:
         for one in self.settings:
             check_selectors(one, RULES.values())
-        return Screen(Gate.of([]), modules=True, documents=False)
+        return Screen(Gate.of([]), modules=True, documents=False, foreign=False)
 
 
 def fake_check(

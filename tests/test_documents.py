@@ -23,8 +23,8 @@ from torchmigrate.documents.references import Reference
 from torchmigrate.documents.toml import strings
 from torchmigrate.documents.values import expand
 from torchmigrate.documents.verify import verify
-from torchmigrate.gates import kinds
-from torchmigrate.gates.kinds import SUFFIXES, concerns, kind_of
+from torchmigrate.gates import languages
+from torchmigrate.gates.kinds import concerns, kind_of
 from torchmigrate.model import versions
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.model.vocabulary import Sort
@@ -33,7 +33,7 @@ from torchmigrate.run import runner
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.profiles import everywhere
 from torchmigrate.run.selection import Selection
-from torchmigrate.run.tree import Tree
+from torchmigrate.run.tree import Tree, is_of_interest
 from torchmigrate.tables import wheels
 from torchmigrate.text.edits import VerifyError, apply
 from torchmigrate.text.source import SourceError
@@ -438,6 +438,11 @@ NAMES = st.sampled_from(
         "gpu.def",
         "constraint.txt",
         "justfile",
+        "a.cpp",
+        "a.gradle.kts",
+        "Cargo.toml",
+        "Podfile",
+        "a.podspecs",
         ".py",
         "x.txt.py",
     ]
@@ -447,10 +452,10 @@ NAMES = st.sampled_from(
 @given(st.lists(NAMES, min_size=1, max_size=4), st.text("a./-_", max_size=3))
 def test_hooks_are_given_the_files_that_a_run_over_the_folder_looks_at(names: list[str], prefix: str) -> None:
     path = "/".join([*names[:-1], prefix + names[-1]])
-    wanted = path.endswith(SUFFIXES) or kind_of(path) is not None
-    assert bool(re.search(kinds.paths(), path)) is wanted
+    wanted = is_of_interest(path)
+    assert bool(re.search(languages.paths(), path)) is wanted
 
 
 def test_the_hooks_say_so() -> None:
     hooks = (Path(__file__).parents[1] / ".pre-commit-hooks.yaml").read_text()
-    assert hooks.count("- id:") == hooks.count(f"  files: '{kinds.paths()}'\n")
+    assert hooks.count("- id:") == hooks.count(f"  files: '{languages.paths()}'\n")

@@ -27,6 +27,7 @@ ROOMS = (
     "project",
     "settings",
     "documents",
+    "foreign",
     "engine",
     "api",
     "rules",
@@ -41,7 +42,7 @@ ROOMS = (
 )
 """From the lowest to the highest; `torchmigrate` itself, which is its version, is below, and `__main__` above."""
 
-OPEN_TO_RULES = {"api", "model", "tables", "text", "semantics", "rewrite", "project", "documents"}
+OPEN_TO_RULES = {"api", "model", "tables", "text", "semantics", "rewrite", "project", "documents", "foreign"}
 """What the author of a rule may use: the facts about code, projects and torch, and what makes edits."""
 
 ENGINE_ROOM = {"engine", "proof", "settings", "gates", "console"}

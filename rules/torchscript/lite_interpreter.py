@@ -22,16 +22,21 @@ https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit
 
 from __future__ import annotations
 
-from torchmigrate.api import Rule
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ._authoring.authoring import MADE
+from torchmigrate.api import Finding, Rule
 
-_METHODS = ("._save_for_lite_interpreter", "._save_to_buffer_for_lite_interpreter")
+from ._export.consumers import consumers
+from ._export.lite import METHODS, OWNERS
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS171",
     symbols=(
-        *(f"{made}{method}" for made in ("", *MADE) for method in _METHODS),
+        *(f"{owner}{method}" for owner in OWNERS for method in METHODS),
         "torch.jit.mobile.*",
         "torch.jit.export_opnames",
         *("torch._C._load_for_lite_interpreter*", "torch._C._load_mobile_module_*"),
@@ -46,3 +51,9 @@ rule = Rule(
     recipe="`to_edge_transform_and_lower(torch.export.export(model.eval(), (x,)), "
     "partitioner=[XnnpackPartitioner()]).to_executorch()`",
 )
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    hints = [rule.recipe, consumers(use, ctx)]
+    yield ctx.finding(use, hint="; ".join(hint for hint in hints if hint))

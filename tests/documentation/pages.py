@@ -29,7 +29,7 @@ _LIST = re.compile(r"^(?!- )(\S.*)\n(?= {0,3}- )", re.MULTILINE)
 """The line before a list: many renderers want an empty one between them."""
 OTHERS = "Z"
 """How the codes of rules begin that other packages bring; no rule here does."""
-RESERVED = {"ER6": "embedded runtime", "AD9": "advice"}
+RESERVED = {"AD9": "advice"}
 """Codes that are set aside for families to come."""
 
 

@@ -1,6 +1,6 @@
 """The fixtures: what they hold, and all that is found in them, written down for a reader.
 
-A case is a file ``case*.py`` (``.pyi``, ``.ipynb``) in ``fixtures/<family>/<slug>/``, or a folder ``project*`` there
+A case is a file ``case*.py`` (``.pyi``, ``.ipynb``, or in another language) in ``fixtures/<family>/<slug>/``, or a folder ``project*`` there
 whose files are checked together. Beside it stands ``case*.findings`` or ``project*.findings``, unless it is silent::
 
     12:5-30 TS101 warning (info before 2.10): `torch.jit.script` is deprecated since torch 2.10; …
@@ -25,6 +25,7 @@ from pathlib import Path
 from tests.support import Checked, fixed, settings_of
 from torchmigrate.engine.registry import rules
 from torchmigrate.gates.kinds import kind_of
+from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.versions import OLDEST, Version, render
 from torchmigrate.model.vocabulary import Safety, Severity
@@ -34,7 +35,7 @@ from torchmigrate.settings.settings import Settings
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SUFFIXES = (".py", ".pyi", ".ipynb")
 RECORD = ".findings"
-_EXPECT = re.compile(r"#\s*expect:\s*([A-Z]{2}\d{3}(?:\s*,\s*[A-Z]{2}\d{3})*)")
+_EXPECT = re.compile(r"(?:#|//|<!--)\s*expect:\s*([A-Z]{2}\d{3}(?:\s*,\s*[A-Z]{2}\d{3})*)")
 _FLAGS = re.compile(r"#\s*flags:\s*(.*)")
 _RECORDED = re.compile(r"(?:\S.*\d |    fix )(?:\()?(?P<what>[A-Z]{2}\d{3}(?= )|safe(?=\))|unsafe(?=\)))")
 
@@ -54,7 +55,8 @@ class Case:
     @property
     def record(self) -> Path:
         """The file that holds what is found in it; absent if that is nothing."""
-        return self.path.with_suffix(RECORD)
+        plain = self.path.suffix in SUFFIXES or self.path.is_dir()
+        return self.path.with_suffix(RECORD) if plain else self.path.with_name(f"{self.path.name}{RECORD}")
 
     @property
     def recorded(self) -> str:
@@ -70,13 +72,14 @@ class Case:
         return [
             path
             for path in found
-            if (path.suffix in SUFFIXES or kind_of(str(path))) and ".fixed" not in path.suffixes
+            if (path.suffix in SUFFIXES or kind_of(str(path)) or language_of(str(path)))
+            and ".fixed" not in path.suffixes
         ]
 
     @property
     def modules(self) -> list[Path]:
         """Those of them that may have markers."""
-        return [file for file in self.files if file.suffix in SUFFIXES]
+        return [file for file in self.files if file.suffix in SUFFIXES or language_of(str(file))]
 
     @property
     def flags(self) -> list[str]:
@@ -179,11 +182,15 @@ def cases() -> list[Case]:
         (
             Case(path)
             for path in FIXTURES.glob("*/*/*")
-            if (path.name.startswith("case") and path.suffix in SUFFIXES and ".fixed" not in path.suffixes)
+            if (path.name.startswith("case") and _may_be_case(path) and ".fixed" not in path.suffixes)
             or (path.name.startswith("project") and path.is_dir())
         ),
         key=str,
     )
+
+
+def _may_be_case(path: Path) -> bool:
+    return path.suffix in SUFFIXES or language_of(str(path)) is not None
 
 
 def declared_otherwise() -> dict[str, Safety]:

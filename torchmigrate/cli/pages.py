@@ -70,6 +70,7 @@ def _declared(rule: Rule) -> str:
         ("Fix", facts["safety"]),
         ("Runs", "by default" if rule.default else "only when selected"),
         ("Watches", ", ".join(f"`{symbol}`" for symbol in rule.symbols)),
+        ("Watches in other languages", ", ".join(f"`{name}`" for name in rule.foreign if name[0] != "$")),
         ("Looks in project files for", ", ".join(sort.value for sort in rule.references)),
     ]
     return "\n".join(f"- {label}: {value}" for label, value in lines if value)

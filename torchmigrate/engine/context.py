@@ -141,20 +141,13 @@ class Context:
         """
         return finding(
             self.rule.code,
-            self._filled(message or self.rule.message, use),
+            self.rule.worded(message or self.rule.message, use.name),
             severity or self.severity,
             self.source,
             span or self.source.span(use.node),
             fix=None if fix is None else lambda: self._fix(use, fix),
             hint=hint or self.rule.recipe or None,
         )
-
-    def _filled(self, message: str, use: Use) -> str:
-        message = message.replace("{symbol}", use.name)
-        for name in ("since", "deprecated", "breaks"):
-            version = getattr(self.rule, name)
-            message = message if version is None else message.replace(f"{{{name}}}", render(version))
-        return message
 
     @property
     def severity(self) -> Severity:

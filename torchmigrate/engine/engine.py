@@ -11,6 +11,7 @@ from torchmigrate.engine.module import Module
 from torchmigrate.engine.ruleset import RuleSet
 from torchmigrate.engine.subject import Subject
 from torchmigrate.gates.kinds import is_document
+from torchmigrate.gates.languages import language_of
 from torchmigrate.model.faults import fault
 from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.project.mentions import Facts
@@ -47,6 +48,11 @@ class Engine:
             from torchmigrate.engine.project_file import ProjectFile
 
             return ProjectFile(Document.read(path, data), self.rules, project)
+        if language_of(path) is not None:
+            from torchmigrate.engine.foreign_file import ForeignFile
+            from torchmigrate.foreign.source import ForeignSource
+
+            return ForeignFile(ForeignSource.read(path, data), self.rules, project)
         if self._last is None or self._last.raw is not data or self._last.path != path:
             self._last = read(path, data)
         return Module(self._last, self.rules, project, links)

@@ -9,6 +9,7 @@ from torchmigrate.documents.document import Document
 from torchmigrate.documents.verify import verify
 from torchmigrate.engine.ruleset import RuleSet
 from torchmigrate.engine.subject import Subject
+from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Change, Edit
 from torchmigrate.project.mentions import Facts
 from torchmigrate.project.project import Project
@@ -29,9 +30,16 @@ class ProjectFile(Subject):
         return self._document
 
     def said(self) -> Said:
-        """What the rules say of its references."""
-        rules = self._rules
-        return check.said(self._document, rules.on_references, rules.options, rules.selects, self._project)
+        """What the rules say of its references, and of what it names in commands."""
+        rules, document = self._rules, self._document
+        said = check.said(document, rules.on_references, rules.options, rules.selects, self._project)
+        if rules.on_foreign and language_of(document.path) is not None:
+            from torchmigrate.foreign import check as foreign
+            from torchmigrate.foreign.reading import read
+
+            named = read(document.path, document.text)
+            foreign.ask(said, document, named, rules.on_foreign, rules.options, rules.selects, self._project)
+        return said
 
     def facts(self, said: Said) -> Facts:
         """The packages that it names."""

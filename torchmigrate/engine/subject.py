@@ -1,7 +1,8 @@
 """The file in hand: what rules say of it, what it tells about the project, and how an edit of it is proved.
 
-There are two kinds: `torchmigrate.engine.module.Module` (Python files and notebooks) and
-`torchmigrate.engine.project_file.ProjectFile` (requirements, images, …). `Engine.open` is the one place that tells them apart.
+There are three kinds: `torchmigrate.engine.module.Module` (Python files and notebooks),
+`torchmigrate.engine.project_file.ProjectFile` (requirements, images, …) and
+`torchmigrate.engine.foreign_file.ForeignFile` (other languages). `Engine.open` is the one place that tells them apart.
 """
 
 from __future__ import annotations

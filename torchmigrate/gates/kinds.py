@@ -46,11 +46,9 @@ def kind_of(path: str) -> str | None:
     return "requirements" if in_folder else None
 
 
-def paths() -> str:
-    """A regular expression for the paths of Python files and project files, as `.pre-commit-hooks.yaml` needs it."""
-    names = "|".join(pattern for pattern, _ in _NAMES).replace(".*", "[^/]*").replace(".+", "[^/]+")
-    folders = "|".join(_FOLDERS)
-    return rf"^(?:.*/)?(?:[^/]*\.(?:pyi?|ipynb)|{names}|(?:{folders})/[^/]*\.(?:txt|in))$"
+def patterns() -> tuple[str, str]:
+    """Regular expressions for the names of project files, and for the folders in which any text is one."""
+    return "|".join(pattern for pattern, _ in _NAMES), "|".join(_FOLDERS)
 
 
 @cache

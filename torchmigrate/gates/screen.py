@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchmigrate.gates import kinds
+from torchmigrate.gates import kinds, languages
 from torchmigrate.gates.gate import Gate
 from torchmigrate.gates.kinds import MAX_METADATA_BYTES, SUFFIXES
 from torchmigrate.text.directives import MARK
@@ -41,18 +41,23 @@ class Screen:
     """Whether a rule looks into Python modules."""
     documents: bool
     """Whether a rule looks into project files."""
+    foreign: bool
+    """Whether a rule looks into other languages."""
 
     @classmethod
     def of(cls, rules: Iterable[Rule]) -> Screen:
         """The screen for these rules."""
         rules = list(rules)
-        documents = [bool(rule.references) for rule in rules]
-        return cls(gate_of(rules), not all(documents), any(documents))
+        modules = any(rule.is_of_modules for rule in rules)
+        documents = any(rule.references for rule in rules)
+        return cls(gate_of(rules), modules, documents, any(rule.foreign for rule in rules))
 
     def wants(self, path: str) -> bool:
         """Whether a rule looks into files of this name."""
-        return (self.modules and path.endswith(SUFFIXES)) or (
-            self.documents and kinds.kind_of(path) is not None
+        return (
+            (self.modules and path.endswith(SUFFIXES))
+            or (self.documents and kinds.kind_of(path) is not None)
+            or (self.foreign and languages.language_of(path) is not None)
         )
 
     def concerns(self, path: str, data: bytes) -> bool:
@@ -64,6 +69,10 @@ class Screen:
         kind = kinds.kind_of(path)
         if kind is not None and self.documents and _is_written(kind, data) and kinds.concerns(data):
             return True
+        language = languages.language_of(path)
+        if language is not None:
+            small = len(data) <= MAX_METADATA_BYTES
+            return self.foreign and small and languages.concerns(language, data)
         return kind in (None, "python") and (self.gate.passes(data) or MARK in data)
 
 

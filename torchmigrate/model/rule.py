@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from torchmigrate.model.versions import Version
+from torchmigrate.model.versions import Version, render
 from torchmigrate.model.vocabulary import Kind, Safety, Sort
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -53,10 +53,15 @@ class Rule:
     each, and by the words that stand here, of which a file must spell one too, if there are any."""
     references: tuple[Sort, ...] = ()
     """What the rule wants to see of project files: the rule looks at those and not at Python modules."""
+    foreign: tuple[str, ...] = ()
+    """Names in other languages that the rule watches, as `torchmigrate.foreign` spells them (``torch::jit::load``); a
+    trailing ``*`` stands for any rest of a name, and the longest pattern of all rules that fits a name has it."""
     check_function: Callable[..., Any] | None = None
     """Takes a `torchmigrate.api.Use` and a `torchmigrate.api.Context`, and yields findings."""
     check_reference_function: Callable[..., Any] | None = None
     """Takes a reference in a project file and a `torchmigrate.documents.context.ReferenceContext`."""
+    check_foreign_function: Callable[..., Any] | None = None
+    """Takes a `torchmigrate.foreign.use.ForeignUse` and a `torchmigrate.foreign.context.ForeignContext`."""
     note_function: Callable[..., Any] | None = None
     """Takes what a check takes, and yields names, or names with details."""
     name: str = ""
@@ -74,6 +79,11 @@ class Rule:
         self.check_reference_function = function
         return function
 
+    def check_foreign(self, function: Function) -> Function:
+        """Decorator: the function that turns a name in another language into findings. Without one, each is a finding."""
+        self.check_foreign_function = function
+        return function
+
     def note(self, function: Function) -> Function:
         """Decorator: the function that names what a use of a symbol in ``asks`` tells about the project.
 
@@ -88,6 +98,19 @@ class Rule:
     def watched(self) -> tuple[str, ...]:
         """Every symbol that has to be found for this rule: its own, and those that it asks about."""
         return (*self.symbols, *self.asks)
+
+    @property
+    def is_of_modules(self) -> bool:
+        """Whether the rule looks, or asks, into Python modules."""
+        return bool(self.watched) or not (self.references or self.foreign)
+
+    def worded(self, message: str, symbol: str) -> str:
+        """A message with ``{symbol}`` and the rule's versions filled in."""
+        message = message.replace("{symbol}", symbol)
+        for name in ("since", "deprecated", "breaks"):
+            version = getattr(self, name)
+            message = message if version is None else message.replace(f"{{{name}}}", render(version))
+        return message
 
     @property
     def summary(self) -> str:

@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from torchmigrate.gates.kinds import kind_of
+from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Fix
 from torchmigrate.model.symbols import join, segments
 from torchmigrate.model.vocabulary import Kind, Safety
@@ -138,9 +140,13 @@ class Project:
         key = tuple(f"{suffixes}\0{expression}" for suffixes, expression in expressions.items())
         if key not in self._elsewhere:
             self._elsewhere[key] = (
-                list(texts.search(self._root, expressions, self.__contains__)) if self._root else []
+                list(texts.search(self._root, expressions, self._is_looked_into)) if self._root else []
             )
         return iter(self._elsewhere[key])
+
+    def _is_looked_into(self, path: str) -> bool:
+        """Whether names in the file are known: of other languages, only those of torch's runtime are."""
+        return path in self._paths and (language_of(path) is None or kind_of(path) is not None)
 
     def links(self, path: str) -> ProjectLinks:
         """What names mean that the file at ``path`` imports from other files of the project."""

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 
 import torchmigrate
 from torchmigrate.engine.registry import offered
+from torchmigrate.foreign import grammars
 from torchmigrate.run.cache import digest
 
 
@@ -19,6 +20,7 @@ def fingerprint() -> bytes:
     """Tells this tool, and the rules that other packages offer, from any other state of them.
 
     Goes by the version, and by name, size and time of every source file: cheap, and right while rules are written.
+    The grammars of other languages count as well, which may come and go.
     """
     lines = [torchmigrate.__version__, sys.version, sys.platform]
     for folder in _folders():
@@ -29,6 +31,7 @@ def fingerprint() -> bytes:
                 with contextlib.suppress(OSError):  # an editor's link to nothing
                     status = os.stat(path)
                     lines.append(f"{path}:{status.st_size}:{status.st_mtime_ns}")
+    lines += grammars.state()
     return digest(os.fsencode("\n".join(lines)))
 
 

@@ -18,6 +18,7 @@ from torchmigrate.run.known import Known, Memory
 from torchmigrate.run.looker import Looker
 from torchmigrate.run.snapshot import Stamps
 from torchmigrate.run.tree import Tree
+from torchmigrate.run.unread import gathered, is_unread
 from torchmigrate.run.wire import Results, pack, unpack
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Scanner:
         self._looker = Looker(self.engines, self.project, self.cache)
         self._packed: dict[str, bytes] = {}
         """What each file gave, if anything, for `torchmigrate.run.wire` to unpack."""
+        self._unread: set[str] = set()
+        """The named files that were not looked at for want of a grammar."""
         self._joining: set[str] = set()
         """The named files with parts of joint fixes."""
         self._asked_elsewhere = False
@@ -155,7 +158,10 @@ class Scanner:
                 self._keep(place, look.scan.result)
 
     def _settle(self) -> None:
-        """Withholds the joint fixes that lack a part."""
+        """Withholds the joint fixes that lack a part, and says once which files were not looked at."""
+        unread = [place for place in self.named if place in self._unread]
+        for place, result in gathered({place: self.result(place) for place in unread}).items():
+            self._keep(place, result)
         parts = [self.result(place) for place in self._joining]
         paths = {path for one in parts for joint in joints(one.findings).values() for path in joint.paths}
         places = {self.files[place].path: place for place in self.named if self.files[place].path in paths}
@@ -177,10 +183,13 @@ class Scanner:
 
     def _keep(self, place: str, result: FileResult) -> None:
         self._joining.discard(place)
+        self._unread.discard(place)
         if place in self._reported and result.says_anything:
             self._packed[place] = pack(result)
             if joints(result.findings):
                 self._joining.add(place)
+            if is_unread(result):
+                self._unread.add(place)
         else:
             self._packed.pop(place, None)
 

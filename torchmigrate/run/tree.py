@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torchmigrate.gates import kinds
 from torchmigrate.gates.kinds import SUFFIXES
+from torchmigrate.gates.languages import language_of
 from torchmigrate.project import files
 from torchmigrate.project.files import Input
 from torchmigrate.project.folders import is_within, tree_of
@@ -35,7 +36,7 @@ class Tree:
 
 def is_of_interest(path: str) -> bool:
     """Whether some rule may look into files of this name."""
-    return path.endswith(SUFFIXES) or kinds.kind_of(path) is not None
+    return path.endswith(SUFFIXES) or kinds.kind_of(path) is not None or language_of(path) is not None
 
 
 def trees(paths: Sequence[str], named: Sequence[Input], profiles: Profiles) -> Iterator[Tree]:

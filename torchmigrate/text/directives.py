@@ -7,7 +7,7 @@ import re
 MARK = b"torchmigrate:"
 """What a file spells that suppresses findings."""
 
-DIRECTIVE = re.compile(r"#\s*torchmigrate:(?P<body>.*?)(?=\s+#|\s*$)")
+DIRECTIVE = re.compile(r"(?:#|//|/\*|<!--)\s*torchmigrate:(?P<body>.*?)(?=\s+#|\s*(?:\*/|-->)?\s*$)")
 BODY = re.compile(
     r"\s*ignore(?P<file>-file)?(?:\s+(?P<codes>[A-Z]{1,2}\d*(?:(?:\s*,\s*|\s+)[A-Z]{1,2}\d*)*))?"
     r"(?:\s+until\s+(?P<until>\d{1,4}\.\d{1,4}))?(?:\s+--(?:\s.*)?)?"

@@ -13,6 +13,7 @@ from torchmigrate.api import Finding, Fix, Kind, NoFix
 
 from .._authoring.authoring import IF_TRACING, LOADING
 from .chain import ASKS as CHAIN_ASKS
+from .consumers import consumers
 from .local import chains
 from .moving import followed, moved, note
 from .readers import foreign_readers
@@ -29,7 +30,8 @@ ASKS = (*CHAIN_ASKS, *IF_TRACING)
 
 def checked(use: Use, ctx: Context) -> Iterator[Finding]:
     """The check of a rule whose every use is a link of a chain, if it has a fix at all."""
-    yield ctx.finding(use, fix=lambda: fix_of(use, ctx), hint=stub_of(use, ctx))
+    hints = [hint for hint in (stub_of(use, ctx), consumers(use, ctx)) if hint]
+    yield ctx.finding(use, fix=lambda: fix_of(use, ctx), hint="; ".join(hints) or None)
 
 
 def fix_of(use: Use, ctx: Context) -> Fix:

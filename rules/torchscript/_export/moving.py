@@ -13,10 +13,11 @@ from torchmigrate.semantics.calls import argument
 
 from .._authoring.authoring import LOADING, SAVE_METHODS, SAVES, TRACES
 from .chain import Chain
+from .lite import SAVES as LITE_SAVES
 from .loading import loaded
 from .local import chains
 from .paths import identity, is_buffer, is_temporary, renaming
-from .readers import LOADED, SAVED, Group, Link, group_of
+from .readers import LITE_SAVED, LOADED, SAVED, Group, Link, group_of
 from .sizes import given, written
 
 if TYPE_CHECKING:
@@ -43,12 +44,12 @@ def moved(chain: Chain, fix: Fix) -> Fix:
 
 def followed(use: Use, ctx: Context) -> Fix:
     """The fix of what loads a file that another module saves. Raises NoFix."""
-    name = _name(use, ctx)
+    name = file_of(use, ctx)
     group = group_of(name, ctx, is_saved=False, is_read=True)
     changes: list[Change] = []
     paths = []
     for other in ctx.uses.found:
-        if other.symbol in LOADING and other.kind is Kind.CALL and _name(other, ctx) == name:
+        if other.symbol in LOADING and other.kind is Kind.CALL and file_of(other, ctx) == name:
             changes += loaded(other, ctx)
             paths.append(_path(other))
     if group.is_renamed:
@@ -78,6 +79,8 @@ def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object]
             yield LOADED, _link(use, ctx).details
     elif use.symbol in (*SAVES, *SAVE_METHODS):
         yield SAVED, _link(use, ctx).details
+    elif use.symbol in LITE_SAVES and (name := file_of(use, ctx)):
+        yield LITE_SAVED, (("name", name),)
 
 
 def _link(use: Use, ctx: Context) -> Link:
@@ -104,7 +107,8 @@ def _link(use: Use, ctx: Context) -> Link:
     return Link(ctx.source.path, use.node.lineno, saves, name, reason, renames, kept, shown)
 
 
-def _name(use: Use, ctx: Context) -> str | None:
+def file_of(use: Use, ctx: Context) -> str | None:
+    """The name of the file that a call saves or loads, where it is written out."""
     return identity(_path(use), use, ctx)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix, NotYet
+from torchmigrate.foreign.use import LANGUAGES, READS
 from torchmigrate.project.folders import is_within
 from torchmigrate.project.project import module_path
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from torchmigrate.project.project import Sought
 
 SAVED, LOADED = "TorchScript file saved", "TorchScript file loaded"
+LITE_SAVED = "Lite Interpreter file saved"
 
 _SOURCES = {
     " .c .cc .cpp .cxx .h .hh .hpp .cu .cuh ": (
@@ -120,6 +122,8 @@ def group_of(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool) -
             )
     if not is_read:
         reason = "nothing in the project loads the file, and what does would have to change with it"
+        if named_readers(name, ctx):
+            reason = "what loads the file would have to change with it"
         raise NoFix(f"{reason}{foreign_readers(name, ctx)}")
     if len([link for link in links if link.saves and link.path == ctx.source.path]) > 1:
         raise NoFix("the same file is saved elsewhere as well")
@@ -208,6 +212,17 @@ _NAMING = (
 )
 
 
+def named_readers(name: str | None, ctx: Context) -> dict[str, str]:
+    """The first place in each other language that names the file, where these are looked at."""
+    found: dict[str, str] = {}
+    for mention in ctx.project.uses(READS) if name else ():
+        noted = dict(mention.constants)
+        if noted.get("file") == name:
+            language = LANGUAGES.get(str(noted["language"]), "a build")
+            found.setdefault(language, f"{mention.path}:{mention.line}")
+    return found
+
+
 def foreign_readers(name: str | None, ctx: Context) -> str:
     """What else in the tree may load the file, as the end of a sentence; empty if nothing does."""
     end = f"|(?<![\\w.-]){re.escape(name)}(?![\\w.-])" if name and "." in name else ""
@@ -216,12 +231,15 @@ def foreign_readers(name: str | None, ctx: Context) -> str:
         for suffixes, (pattern, _) in _SOURCES.items()
     }
     kinds = {suffixes: kind for suffixes, (_, kind) in _SOURCES.items()}
-    found: dict[str, str] = {}
+    found = named_readers(name, ctx)
+    places = {place.rpartition(":")[0] for place in found.values()}
     for path, line, _ in ctx.elsewhere(expressions):
+        if path in places:
+            continue
         suffix = f" {os.path.splitext(path)[1].lower()} "
         kind = next((kind for suffixes, kind in kinds.items() if suffix in suffixes), "another language")
         found.setdefault(kind, f"{path}:{line}")
     for tool, expression in _TOOLS.items():
-        for path, line in _spelled(ctx, ((tool,), (expression,)), ()):
+        for path, line in _spelled(ctx, ((tool,), (expression,)), places):
             found.setdefault(f"`{tool}`", f"{path}:{line}")
     return "".join(f"; {kind} at {place}" for kind, place in found.items())

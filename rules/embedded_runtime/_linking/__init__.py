@@ -1,0 +1,1 @@
+"""Model files that Python writes and another language reads."""

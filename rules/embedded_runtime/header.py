@@ -1,0 +1,49 @@
+"""TorchScript's headers.
+
+Why: `torch/script.h` and `torch/csrc/jit/` declare TorchScript's C++ API, deprecated since torch 2.10.
+
+    #include <torch/script.h>
+    →
+    #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
+
+What to do: take the header of what replaces the runtime (see `torchmigrate explain ER601`). A source that only registers operators
+or classes needs `<torch/library.h>` or `<torch/custom_class.h>`; one that only works with tensors, `<torch/torch.h>`:
+where the source names nothing of TorchScript, the finding is information.
+
+Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html;
+torch 2.13 wheel: torch/include/torch/script.h, torch/include/torch/library.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Rule, Severity
+
+if TYPE_CHECKING:
+    from torchmigrate.foreign.context import ForeignContext
+    from torchmigrate.foreign.use import ForeignUse
+
+rule = Rule(
+    code="ER605",
+    foreign=("<torch/script.h>", "<torch/csrc/jit/*"),
+    message="`{symbol}` declares TorchScript, deprecated since torch {deprecated}; AOTInductor's loader is in "
+    "`<torch/csrc/inductor/aoti_package/model_package_loader.h>`, the registration of operators in `<torch/library.h>`",
+    since=(2, 6),
+    deprecated=(2, 10),
+)
+
+
+_UNUSED = (
+    "`{symbol}` declares TorchScript, deprecated since torch {deprecated}, which nothing here names; tensors are in `<torch/torch.h>`, "
+    "the registration of operators in `<torch/library.h>`"
+)
+
+
+@rule.check_foreign
+def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
+    if any(name.startswith("torch::jit") for name in ctx.names):
+        yield ctx.finding(use)
+    else:
+        yield ctx.finding(use, _UNUSED, severity=Severity.INFO)

@@ -1,0 +1,44 @@
+"""An archive of libtorch that is fetched for TorchScript.
+
+Why: what the project uses of libtorch is TorchScript, deprecated since torch 2.10; what takes its place on servers needs another
+version. There is a finding only where a source of the project calls TorchScript; that an archive is older than the target,
+`CU506` says.
+
+    wget https://download.pytorch.org/libtorch/cpu/libtorch-shared-with-deps-2.1.0%2Bcpu.zip
+
+What to do: fetch libtorch 2.6 or newer for `torch::inductor::AOTIModelPackageLoader`, of the torch that compiles the packages; on
+devices, ExecuTorch takes libtorch's place.
+
+Source: https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html,
+https://download.pytorch.org/libtorch/; torch 2.6 wheel: torch/_inductor/__init__.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Rule
+
+if TYPE_CHECKING:
+    from torchmigrate.foreign.context import ForeignContext
+    from torchmigrate.foreign.use import ForeignUse
+
+_MESSAGE = (
+    "{what} is fetched for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor's packages need libtorch "
+    "{since} or newer"
+)
+
+rule = Rule(
+    code="ER612",
+    foreign=("libtorch.zip",),
+    since=(2, 6),
+    deprecated=(2, 10),
+)
+
+
+@rule.check_foreign
+def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
+    if place := ctx.runs("cpp", "rust", "csharp", "go"):
+        what = f"libtorch {use.version}" if use.version else "libtorch"
+        yield ctx.finding(use, _MESSAGE.replace("{what}", what).replace("{place}", place))

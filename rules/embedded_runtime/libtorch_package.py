@@ -1,0 +1,47 @@
+"""A build that links libtorch for TorchScript.
+
+Why: libtorch itself stays: AOTInductor's packages run on it. But what the sources beside this file use of it is TorchScript, which
+is deprecated since torch 2.10. There is a finding only where a source of the project below the file's folder calls TorchScript.
+
+    find_package(Torch REQUIRED)
+    target_link_libraries(app "${TORCH_LIBRARIES}")
+
+What to do: on servers, keep it, with libtorch 2.6 or newer for `torch::inductor::AOTIModelPackageLoader`. On devices, ExecuTorch:
+`target_link_libraries(app executorch executorch::backends executorch::extensions executorch::kernels)`.
+
+Source: https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html, https://docs.pytorch.org/executorch/stable/using-executorch-cpp.html;
+torch 2.6 wheel: torch/_inductor/__init__.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Rule
+
+if TYPE_CHECKING:
+    from torchmigrate.foreign.context import ForeignContext
+    from torchmigrate.foreign.use import ForeignUse
+
+_MESSAGE = (
+    "libtorch is linked for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor needs libtorch {since} or "
+    "newer, ExecuTorch its own `executorch::` targets"
+)
+
+rule = Rule(
+    code="ER611",
+    foreign=("find_package(Torch)",),
+    since=(2, 6),
+    deprecated=(2, 10),
+)
+
+
+@rule.check_foreign
+def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
+    folder = os.path.dirname(os.path.abspath(ctx.source.path))
+    if os.path.basename(folder).lower() in ("cmake", "modules"):
+        folder = os.path.dirname(folder)
+    if place := ctx.runs("cpp", below=folder):
+        yield ctx.finding(use, _MESSAGE.replace("{place}", place))

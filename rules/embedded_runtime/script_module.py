@@ -1,0 +1,29 @@
+"""Types and functions of TorchScript's C++ API.
+
+Why: all of the namespace `torch::jit` belongs to TorchScript, which is deprecated since torch 2.10: modules, methods,
+compilation units, graphs and passes. The values and stacks of boxed operators (`c10::IValue`, `torch::jit::Stack`) stay, and so
+does pickling of tensors; `torch::jit::IValue` is another name of the former.
+
+    torch::jit::script::Module module_;
+    →
+    std::unique_ptr<torch::inductor::AOTIModelPackageLoader> loader_;
+
+What to do: hold what replaces the loaded module, see `torchmigrate explain ER601`; graph passes have their counterpart in Python,
+on the graph of `torch.export`.
+
+Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html;
+torch 2.13 wheel: torch/include/torch/csrc/jit/api/module.h, torch/include/ATen/core/stack.h.
+"""
+
+from __future__ import annotations
+
+from torchmigrate.api import Rule
+
+rule = Rule(
+    code="ER602",
+    foreign=("torch::jit::*",),
+    message="`{symbol}` is TorchScript, deprecated since torch {deprecated}; AOTInductor (`torch::inductor::AOTIModelPackageLoader`) or "
+    "ExecuTorch (`executorch::extension::Module`) takes the place of the runtime",
+    since=(2, 6),
+    deprecated=(2, 10),
+)

@@ -1,0 +1,55 @@
+"""Swift code that runs TorchScript through LibTorch.
+
+Why: Swift reaches LibTorch through a class in Objective-C++, which calls PyTorch Mobile. PyTorch Mobile is no longer supported. There
+is a finding where a class is made that an Objective-C++ file of the project implements around `torch::jit`, and where LibTorch is
+imported that a pod or a package brings.
+
+    let module = TorchModule(fileAtPath: path)
+    →
+    import ExecuTorch
+    let module = Module(filePath: path)
+
+What to do: ExecuTorch has its own Swift API: `Module`, `Tensor` and `Value` of the package
+`https://github.com/pytorch/executorch.git`; the bridge goes.
+
+Source: https://docs.pytorch.org/executorch/stable/using-executorch-ios.html, https://pytorch.org/blog/pytorch-2-10-release-blog/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Rule
+from torchmigrate.foreign.use import BRINGS
+
+from ._linking.loading import ASKS, checked, note
+
+if TYPE_CHECKING:
+    from torchmigrate.foreign.context import ForeignContext
+    from torchmigrate.foreign.use import ForeignUse
+
+_MESSAGE = "`{symbol}` runs TorchScript{place} with PyTorch Mobile, which is no longer supported; ExecuTorch's Swift package has `Module`"
+
+rule = Rule(
+    code="ER623",
+    foreign=("class *", "import LibTorch*", "import Libtorch*"),
+    asks=ASKS,
+    deprecated=(2, 10),
+    recipe="`import ExecuTorch`, `Module(filePath: path)` for a `.pte` file",
+)
+rule.note(note)
+
+
+@rule.check_foreign
+def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
+    place = ""
+    if not use.name.startswith("class "):
+        if not ctx.project.uses(BRINGS):  # a module of the project's own
+            return
+    else:
+        place = ctx.bridge(use.name.removeprefix("class "))
+        if not place:
+            return
+        place = f" ({place})"
+    yield from checked(use, ctx, _MESSAGE.replace("{place}", place))

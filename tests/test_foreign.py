@@ -1,0 +1,149 @@
+"""Files in other languages in a run: without their grammars, with comments that silence, in any encoding, beside Python."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.support import settings_of
+from torchmigrate.engine.registry import rules
+from torchmigrate.foreign import grammars
+from torchmigrate.foreign.source import ForeignSource
+from torchmigrate.foreign.use import UNREAD
+from torchmigrate.model.findings import FileResult
+from torchmigrate.project.files import Input
+from torchmigrate.run import fingerprint, runner
+from torchmigrate.run.cache import Cache
+from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.tree import Tree
+from torchmigrate.run.unread import CODE
+
+GRAMMARS = pytest.mark.skipif(find_spec("tree_sitter_cpp") is None, reason="the grammars are not installed")
+
+LOAD = b'auto module = torch::jit::load("net.pt");\n'
+KOTLIN = b'import org.pytorch.Module\nval module = Module.load("net.pt")\n'
+
+
+def checked(
+    root: Path, files: dict[str, bytes], *flags: str, others: tuple[str, ...] = (), cache: Cache | None = None
+) -> list[FileResult]:
+    """What is said of these files, of which ``others`` are not named."""
+    settings, minimum = settings_of(flags)
+    for name, data in files.items():
+        (root / name).write_bytes(data)
+    inputs = [Input(str(root / name)) for name in files if name not in others]
+    beside = [Input(str(root / name)) for name in others]
+    tree = Tree(inputs, everywhere(settings, minimum), beside, str(root))
+    return list(runner.check(tree, cache=cache))
+
+
+def said(results: list[FileResult]) -> list[tuple[str, str]]:
+    """The code and the file's name of each finding."""
+    assert not [error for result in results for error in result.errors]
+    return [(one.code, Path(one.path).name) for result in results for one in result.findings]
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No grammar is installed."""
+    monkeypatch.setattr(grammars, "_parser", lambda language: None)
+
+
+@pytest.mark.usefixtures("bare")
+def test_what_cannot_be_read_is_said_once(tmp_path: Path) -> None:
+    files = {
+        "a.cpp": LOAD,
+        "b.cpp": LOAD,
+        "c.kt": KOTLIN,
+        "d.cpp": b"int main() {}\n",
+        "Podfile": b"pod 'LibTorch'\n",
+    }
+    results = checked(tmp_path, files, others=("a.cpp",))
+    assert said(results) == [("ER600", "b.cpp"), ("ER614", "Podfile")]
+    [finding] = [one for result in results for one in result.findings if one.code == CODE]
+    assert finding.message == "not looked at: 2 files (C++, Kotlin) that may embed torch's runtime"
+    assert "torchmigrate[embedded]" in (finding.hint or "")
+
+
+@pytest.mark.usefixtures("bare")
+def test_one_file_that_cannot_be_read_is_said_of_itself(tmp_path: Path) -> None:
+    results = checked(tmp_path, {"a.cpp": LOAD})
+    [finding] = [one for result in results for one in result.findings]
+    assert finding.message == "not looked at: 1 file (C++) that may embed torch's runtime"
+
+
+def test_the_code_of_what_cannot_be_read_is_that_of_its_rule() -> None:
+    assert rules()[CODE].foreign == (UNREAD,)
+
+
+def test_results_depend_on_the_grammars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = fingerprint.fingerprint.__wrapped__()
+    monkeypatch.setattr(grammars, "state", lambda: iter(["another grammar"]))
+    assert fingerprint.fingerprint.__wrapped__() != before
+
+
+@GRAMMARS
+def test_a_second_run_finds_the_same(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    cache = Cache(str(tmp_path / "kept"))
+    files = {"a.cpp": LOAD, "CMakeLists.txt": b"find_package(Torch)\n"}
+    first = said(checked(tmp_path / "p", files, cache=cache))
+    assert first == [("ER601", "a.cpp"), ("ER611", "CMakeLists.txt")]
+    assert said(checked(tmp_path / "p", files, cache=cache)) == first
+    cache.close()
+
+
+@GRAMMARS
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"// \xc4\xe3\xba\xc3\n" + LOAD,  # a comment in GBK
+        b"\xef\xbb\xbf" + LOAD,
+        LOAD.replace(b"\n", b"\r\n"),
+        b"int x = {{{;\n" + LOAD,
+        b"#if A\nvoid f() {\n#else\nvoid f(int x) {\n#endif\n" + LOAD + b"}\n",
+    ],
+)
+def test_any_source_is_read(tmp_path: Path, text: bytes) -> None:
+    assert said(checked(tmp_path, {"a.cc": text})) == [("ER601", "a.cc")]
+
+
+@GRAMMARS
+def test_comments_silence(tmp_path: Path) -> None:
+    files = {
+        "a.cpp": b"// torchmigrate: ignore-file ER6 -- waits for the server\n" + LOAD,
+        "b.kt": KOTLIN.replace(b"\n", b"  // torchmigrate: ignore ER622\n", 1),
+        "c.gradle": b"implementation 'org.pytorch:pytorch_android:1.10' /* torchmigrate: ignore ER613 */\n",
+        "pom.xml": b"<dependency><groupId>org.pytorch</groupId><artifactId>pytorch_android</artifactId></dependency>"
+        b"<!-- torchmigrate: ignore ER613 -->\n",
+        "d.cpp": b"// torchmigrate: ignore ER6\nint x;\n" + LOAD,
+    }
+    assert said(checked(tmp_path, files)) == [("ER621", "b.kt"), ("ER601", "d.cpp"), ("XX001", "d.cpp")]
+
+
+@GRAMMARS
+def test_python_is_asked_where_only_the_family_is_selected(tmp_path: Path) -> None:
+    export = b'import torch\n\ntorch.jit.trace(m, x).save("out/net.pt")\n'
+    results = checked(tmp_path, {"export.py": export, "a.cpp": LOAD}, "--select", "ER")
+    [finding] = [one for result in results for one in result.findings]
+    assert finding.message.endswith(f"`net.pt` is written at {tmp_path}/export.py:3")
+
+
+@GRAMMARS
+def test_a_comment_that_goes_is_proved(tmp_path: Path) -> None:
+    text = b"int x;  // torchmigrate: ignore ER601\n" + LOAD
+    (tmp_path / "a.cpp").write_bytes(text)
+    settings, minimum = settings_of([])
+    [fixed] = runner.fix(
+        Tree([Input(str(tmp_path / "a.cpp"))], everywhere(settings, minimum), root=str(tmp_path))
+    )
+    assert fixed.after == b"int x;\n" + LOAD
+
+
+@GRAMMARS
+def test_offsets_are_those_of_the_text() -> None:
+    text = '/* größer */ auto m = torch::jit::load("ü.pt");\n'.encode()
+    [use] = ForeignSource.read("a.cpp", text).reading.uses
+    assert text[use.span.start : use.span.end] == b"torch::jit::load"

@@ -1,0 +1,40 @@
+"""Archives of libtorch that are fetched, and commands that package TorchScript for TorchServe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchmigrate.foreign.files import model_file
+from torchmigrate.foreign.lines import without_comments
+from torchmigrate.foreign.use import ForeignUse
+from torchmigrate.model.findings import Span
+
+_ARCHIVE = re.compile(
+    r"https?://(?:[\w.-]+/(?:[^\s\"'<>()]*/)?libtorch[^\s\"'<>();]*?\.zip"
+    r"|download(?:-r2)?\.pytorch\.org/libtorch\b[^\s\"'<>();]*)"
+)
+_VARIANT = re.compile(r"pytorch\.org/libtorch/((?:nightly/|test/)?(?:cpu|cu\d+|rocm[\d.]+|xpu))/")
+_VERSION = re.compile(r"-(\d+\.\d+(?:\.\d+)?)(?:%2B|\+|[-_.])")
+_ARCHIVER = re.compile(r"(?<![\w./-])torch-model-archiver(?![\w.-])(?P<arguments>(?:\\\r?\n|[^\n;&|])*)")
+_SERIALIZED = re.compile(r"--serialized-file[=\s\\]+[\"']?(?P<file>[^\s\"'\\]+)")
+
+
+def archives(language: str, view: str) -> Iterator[ForeignUse]:
+    """The archives of libtorch that are fetched: by `wget` and `curl`, by CMake, by Bazel."""
+    for match in _ARCHIVE.finditer(without_comments(language, view)):
+        version, variant = _VERSION.search(match[0]), _VARIANT.search(match[0])
+        told = [version[1]] if version else []
+        told += [f"({variant[1]})"] if variant else []
+        yield ForeignUse("libtorch.zip", Span(*match.span()), version=" ".join(told))
+
+
+def archived(view: str) -> Iterator[ForeignUse]:
+    """The TorchScript files that are packed for TorchServe; with a ``--model-file`` it is a state dict that is packed."""
+    for match in _ARCHIVER.finditer(without_comments("commands", view)):
+        found = _SERIALIZED.search(match["arguments"])
+        if found is None or "--model-file" in match["arguments"] or not model_file(found["file"]):
+            continue
+        start = match.start("arguments")
+        span = Span(start + found.start(), start + found.end())
+        yield ForeignUse("torch-model-archiver", span, model_file(found["file"]), calls=True)

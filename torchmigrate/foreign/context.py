@@ -1,0 +1,112 @@
+"""Everything a rule may ask about a use in a file in another language, and say about it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchmigrate.foreign.use import BRIDGES, LANGUAGES, RUNS, ForeignUse
+from torchmigrate.gates.languages import language_of
+from torchmigrate.model.findings import Finding
+from torchmigrate.model.rule import Rule
+from torchmigrate.model.versions import severity
+from torchmigrate.project.folders import is_within
+from torchmigrate.text.findings import finding
+
+if TYPE_CHECKING:
+    from torchmigrate.model.options import Options
+    from torchmigrate.model.vocabulary import Severity
+    from torchmigrate.project.mentions import Mention
+    from torchmigrate.project.project import Project
+    from torchmigrate.text.source import Source
+
+
+@dataclass
+class ForeignContext:
+    """One file in another language, as the rules see it."""
+
+    source: Source
+    _project: Project
+    options: Options
+    rule: Rule
+    names: frozenset[str] = frozenset()
+    """What else of the runtime the file names."""
+    asked_project: bool = False
+
+    @property
+    def project(self) -> Project:
+        """The facts about all files. They are complete at the latest when the file is looked at again."""
+        self.asked_project = True
+        return self._project
+
+    def runs(self, *languages: str, below: str | None = None) -> str:
+        """Where the project calls the runtime in one of ``languages`` (in any: none given), as ``path:line``.
+
+        The nearest place counts; with ``below``, only what lies in that folder. Empty where nothing does.
+        """
+        found = [
+            mention
+            for mention in self.project.uses(RUNS)
+            if not languages or dict(mention.constants).get("language") in languages
+            if below is None or is_within(os.path.abspath(mention.path), os.path.abspath(below))
+        ]
+        return self._nearest(found)
+
+    def _nearest(self, found: Iterable[Mention]) -> str:
+        nearest = min(found, key=self._distance, default=None)
+        return f"{nearest.path}:{nearest.line}" if nearest is not None else ""
+
+    def _distance(self, mention: Mention) -> tuple[int, str, int]:
+        up = os.path.relpath(
+            os.path.abspath(mention.path), os.path.dirname(os.path.abspath(self.source.path))
+        )
+        return up.count(os.sep), mention.path, mention.line
+
+    def bridge(self, name: str) -> str:
+        """Where the class ``name`` is implemented around the runtime, as ``path:line``; empty where it is not."""
+        return self._nearest(self._of(BRIDGES, "name", name))
+
+    def saved(self, name: str, *kinds: str) -> str:
+        """Where Python writes the model file ``name``, as ``path:line``, from what rules note under ``kinds``."""
+        return self._nearest(mention for kind in kinds for mention in self._of(kind, "name", name))
+
+    @property
+    def language(self) -> str:
+        """What the file's language is called."""
+        return LANGUAGES.get(language_of(self.source.path) or "", "")
+
+    def _of(self, kind: str, key: str, value: str) -> list[Mention]:
+        return [mention for mention in self.project.uses(kind) if dict(mention.constants).get(key) == value]
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether the file can be for a device only: it is in Objective-C++, or names Android's interface to C."""
+        return self.source.path.endswith(".mm") or b"<jni.h>" in self.source.text
+
+    def finding(
+        self,
+        use: ForeignUse,
+        message: str | None = None,
+        *,
+        hint: str | None = None,
+        severity: Severity | None = None,
+    ) -> Finding:
+        """A finding of the current rule at a use; ``message`` and ``hint`` default to the rule's message and recipe."""
+        rule = self.rule
+        symbol = f"{use.name.removeprefix('class ')} {use.version}".rstrip()
+        text = rule.worded(message or rule.message, symbol)
+        return finding(
+            rule.code,
+            text,
+            severity or self.severity,
+            self.source,
+            use.span,
+            hint=hint or rule.recipe or None,
+        )
+
+    @property
+    def severity(self) -> Severity:
+        """What the rule's versions mean at the target."""
+        return severity(self.options.target, self.rule.deprecated, self.rule.breaks)

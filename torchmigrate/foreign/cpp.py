@@ -1,0 +1,298 @@
+"""C++, Objective-C++ and CUDA: names of torch's namespaces, through aliases, ``using`` and own namespaces.
+
+A small resolver over tokens: scopes by braces, the names that each declares, aliases and the namespaces it uses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from torchmigrate.foreign import files
+from torchmigrate.foreign.tokens import MARK, STRING, WORD, Token, arguments, tokens
+from torchmigrate.foreign.use import ForeignUse
+from torchmigrate.model.findings import Span
+
+_JIT = "torch::jit"
+_KEPT = frozenset(
+    {"Stack", "peek", "peekSlice", "last", "drop", "pop", "push", "push_one", "push_list_elements", "pack"}
+    | {"TuplePacker", "pickle", "unpickle", "pickle_save", "pickle_load", "CodeGen", "CustomClassHolder"}
+)
+"""What lies in the namespace and is no part of the runtime: boxed calls of operators, custom classes, and pickling of tensors.
+
+Source: torch 2.13 wheel: torch/include/ATen/core/stack.h, torch/include/ATen/core/ivalue.h, torch/include/torch/csrc/jit/serialization/pickle.h.
+"""
+_BARE = frozenset(
+    {"load", "freeze", "optimize_for_inference", "Module", "ModulePtr", "Method", "Function", "Graph"}
+    | {"CompilationUnit", "ExtraFilesMap", "_load_for_mobile"}
+)
+"""What is taken for torch's where only ``using namespace torch::jit`` brings it: other words may be anybody's."""
+_HEADERS = re.compile(r"torch/(?:script\.h|csrc/jit/.*)|[Ll]ib[Tt]orch(?:-Lite)?(?:-Nightly)?/.*")
+_NO_RUNTIME = re.compile(
+    r"torch/csrc/jit/(?:serialization/(?:pickle|unpickle)\w*|runtime/custom_operator|api/object)\.h"
+)
+_TYPES = ("class", "struct", "enum", "union")
+
+
+@dataclass(slots=True)
+class _Scope:
+    """What is between two braces; ``namespace`` is empty but for those of a namespace."""
+
+    namespace: str = ""
+    aliases: dict[str, str] = field(default_factory=dict)
+    used: list[str] = field(default_factory=list)
+    declared: set[str] = field(default_factory=set)
+
+
+class _Reader:
+    def __init__(self, found: Sequence[Token]) -> None:
+        self.tokens = found
+        self.scopes = [_Scope()]
+        self.namespaces: dict[str, _Scope] = {}
+        self.index = 0
+
+    def read(self) -> Iterator[ForeignUse]:
+        self._declare_namespaces()
+        pending = ""
+        while self.index < len(self.tokens):
+            token = self.tokens[self.index]
+            text = token.text
+            if token.kind == MARK:
+                if text == "{":
+                    self.scopes.append(self._opened(pending))
+                    pending = ""
+                elif text == "}" and len(self.scopes) > 1:
+                    self.scopes.pop()
+                elif text in ("#include", "#import"):
+                    yield from self._included()
+                elif text == "::" and self._starts_chain():
+                    yield from self._chain()
+                    continue
+            elif token.kind == WORD:
+                if text == "namespace":
+                    pending = self._namespace()
+                    continue
+                if text == "using":
+                    yield from self._using()
+                    continue
+                if text == "typedef":
+                    yield from self._typedef()
+                    continue
+                if text in _TYPES and self._word(1) and self._mark(2) in ("{", ":", "final", ";"):
+                    self.scopes[-1].declared.add(self.tokens[self.index + 1].text)
+                elif text in ("include", "import") and self._mark(-1) in ("#", "@"):
+                    yield from self._included()
+                else:
+                    yield from self._chain()
+                    continue
+            self.index += 1
+
+    def _declare_namespaces(self) -> None:
+        """A namespace of the file's own called ``torch`` inside another one hides torch's there."""
+        self.own: set[str] = set()
+        stack: list[str] = []
+        pending = ""
+        for index, token in enumerate(self.tokens):
+            if token.kind == WORD and token.text == "namespace":
+                names = self._names(index + 1)
+                after = index + 1 + max(0, 2 * len(names) - 1)
+                opens = after < len(self.tokens) and self.tokens[after].text == "{"
+                pending = "::".join(names) if opens and names else ""
+            elif token.kind == MARK and token.text == "{":
+                stack.append(pending)
+                around = "::".join(part for part in stack if part)
+                if pending:
+                    self.own.add(around)
+                pending = ""
+            elif token.kind == MARK and token.text == "}" and stack:
+                stack.pop()
+
+    def _opened(self, namespace: str) -> _Scope:
+        """The scope that begins; a namespace may be opened several times."""
+        if not namespace:
+            return _Scope()
+        whole = "::".join([*(scope.namespace for scope in self.scopes if scope.namespace), namespace])
+        return self.namespaces.setdefault(whole, _Scope(namespace))
+
+    def _names(self, index: int) -> list[str]:
+        """The words of ``a::b`` from ``index`` on."""
+        names: list[str] = []
+        while index < len(self.tokens) and self.tokens[index].kind == WORD:
+            names.append(self.tokens[index].text)
+            if index + 1 >= len(self.tokens) or self.tokens[index + 1].text != "::":
+                break
+            index += 2
+        return names
+
+    def _at(self, ahead: int) -> Token | None:
+        index = self.index + ahead
+        return self.tokens[index] if 0 <= index < len(self.tokens) else None
+
+    def _mark(self, ahead: int) -> str:
+        token = self._at(ahead)
+        return token.text if token is not None and token.kind != STRING else ""
+
+    def _word(self, ahead: int) -> bool:
+        token = self._at(ahead)
+        return token is not None and token.kind == WORD
+
+    def _starts_chain(self) -> bool:
+        before = self._at(-1)
+        return self._word(1) and (
+            before is None or before.kind != WORD or before.text in ("return", "using", "new", "else")
+        )
+
+    def _included(self) -> Iterator[ForeignUse]:
+        token = self._at(1)
+        if token is not None and token.kind == STRING:
+            path = token.text
+            if _HEADERS.fullmatch(path) and not _NO_RUNTIME.fullmatch(path):
+                yield ForeignUse(f"<{path}>", Span(token.start, token.end))
+            self.index += 1
+
+    def _namespace(self) -> str:
+        """``namespace a::b {``, of which it returns the name, or ``namespace a = b::c;``."""
+        self.index += 1
+        names = self._names(self.index)
+        self.index += max(0, 2 * len(names) - 1)
+        if names and self._mark(0) == "=":
+            self.index += 1
+            absolute = self._mark(0) == "::"
+            self.index += absolute
+            target = self._names(self.index)
+            self.index += max(0, 2 * len(target) - 1)
+            known = self._resolved(target, absolute=absolute)
+            self.scopes[-1].aliases[names[0]] = known if known is not None else "::".join(["", *target])
+            return ""
+        return "::".join(names)
+
+    def _using(self) -> Iterator[ForeignUse]:
+        self.index += 1
+        if self._mark(0) == "namespace":
+            self.index += 1
+            absolute = self._mark(0) == "::"
+            self.index += absolute
+            names = self._names(self.index)
+            self.index += max(0, 2 * len(names) - 1)
+            known = self._resolved(names, absolute=absolute)
+            if known is not None:
+                self.scopes[-1].used.append(known)
+            return
+        if self._word(0) and self._mark(1) == "=":
+            name = self.tokens[self.index].text
+            self.index += 2
+            self.index += self._mark(0) == "typename"
+            whole = self._whole()
+            if whole is not None:
+                self.scopes[-1].aliases[name] = whole
+            else:
+                self.scopes[-1].declared.add(name)
+            yield from self._chain()
+            return
+        while True:
+            whole = self._whole()
+            if whole is not None:
+                self.scopes[-1].aliases[whole.rpartition("::")[2]] = whole
+            yield from self._chain()
+            if self._mark(0) != ",":
+                return
+            self.index += 1
+
+    def _typedef(self) -> Iterator[ForeignUse]:
+        self.index += 1
+        whole = self._whole()
+        end = self.index
+        while end < len(self.tokens) and self.tokens[end].text not in (";", "{"):
+            end += 1
+        if whole is not None and self.tokens[end - 1].kind == WORD:
+            self.scopes[-1].aliases[self.tokens[end - 1].text] = whole
+        yield from self._chain()
+
+    def _whole(self) -> str | None:
+        """What the chain at the index names, if the statement ends with it or a name follows."""
+        absolute = self._mark(0) == "::"
+        names = self._names(self.index + absolute)
+        return self._resolved(names, absolute=absolute) if names else None
+
+    def _chain(self) -> Iterator[ForeignUse]:
+        """Takes ``a::b::c`` and says what it is, if it is torch's."""
+        start = self.index
+        before = self._mark(-1)
+        absolute = self._mark(0) == "::"
+        self.index += absolute
+        names = self._names(self.index)
+        if not names:
+            self.index = start + 1
+            return
+        self.index += 2 * len(names) - 1
+        if before in (".", "->"):
+            return
+        name = self._resolved(names, absolute=absolute)
+        if name is None or not name.startswith(f"{_JIT}::"):
+            return
+        top = name.removeprefix(f"{_JIT}::").partition("::")[0]
+        if top in _KEPT or (len(names) == 1 and name.rpartition("::")[2] in _KEPT):
+            return
+        span = Span(self.tokens[start].start, self.tokens[self.index - 1].end)
+        inside = arguments(self.tokens, self.index) if self._mark(0) == "(" else ()
+        yield ForeignUse(name, span, files.given(inside, self.tokens) if inside else "", calls=True)
+
+    def _resolved(self, names: Sequence[str], *, absolute: bool) -> str | None:
+        """The full name of something of torch's, without the leading colons; None for anything else."""
+        if not names:
+            return None
+        first, rest = names[0], list(names[1:])
+        if absolute:
+            return _official([first, *rest]) if first == "torch" else None
+        around = [scope.namespace for scope in self.scopes if scope.namespace]
+        for depth in range(len(around), 0, -1):
+            inside = "::".join([*around[:depth], first])
+            if inside in self.own and not inside.startswith("torch"):
+                return None
+        for scope in reversed(self.scopes):
+            if first in scope.aliases:
+                target = scope.aliases[first]
+                return None if target.startswith("::") else _official([*target.split("::"), *rest])
+            if first in scope.declared:
+                return None
+        if first == "torch":
+            return _official([first, *rest])
+        for length in range(len(names) - 1, 0, -1):
+            opened = self.namespaces.get("::".join(names[:length]))
+            target = opened.aliases.get(names[length], "::") if opened is not None else "::"
+            if not target.startswith("::"):
+                return _official([*target.split("::"), *names[length + 1 :]])
+        for scope in reversed(self.scopes):
+            for used in scope.used:
+                if rest and used == "torch" and first == "jit":
+                    return _official(["torch", first, *rest])
+                if used.startswith(_JIT) and (first in _BARE or (rest and first in ("script", "mobile"))):
+                    return _official([*used.split("::"), first, *rest])
+                if used == "torch" and first == "jit":
+                    return "torch::jit"
+        inside_of = "::".join(around)
+        if inside_of == "torch" and first == "jit" and rest:
+            return _official(["torch", first, *rest])
+        return None
+
+
+def _official(names: Sequence[str]) -> str:
+    """The name without the old namespace ``script``, which is the same as the one around it."""
+    if list(names[:3]) == ["torch", "jit", "script"]:
+        names = ["torch", "jit", *names[3:]]
+    return "::".join(names)
+
+
+def read(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
+    """What of torch's a source names, and its tokens. Raises NoGrammar."""
+    found = tokens("cpp", text)
+    return list(_Reader(found).read()), found
+
+
+def implemented(found: Sequence[Token]) -> Iterator[str]:
+    """The Objective-C classes that a source implements."""
+    for word, name in pairwise(found):
+        if word.text == "implementation" and name.kind == WORD:
+            yield name.text

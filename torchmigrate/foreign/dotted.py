@@ -1,0 +1,205 @@
+"""Java, Kotlin, C#, Go and Rust: names with dots (or colons) that begin with what a file imports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from torchmigrate.foreign import files, packages
+from torchmigrate.foreign.tokens import STRING, WORD, Token, arguments, tokens
+from torchmigrate.foreign.use import ForeignUse
+from torchmigrate.model.findings import Span
+
+_DECLARING = frozenset(
+    {
+        "class",
+        "interface",
+        "object",
+        "enum",
+        "struct",
+        "trait",
+        "record",
+        "fun",
+        "fn",
+        "type",
+        "typealias",
+        "namespace",
+    }
+)
+
+
+@dataclass(slots=True)
+class Imports:
+    """What a file imports: names of its own for qualified ones, and the names below which it takes everything."""
+
+    separator: str
+    names: dict[str, str] = field(default_factory=dict)
+    everything: list[str] = field(default_factory=list)
+    uses: list[ForeignUse] = field(default_factory=list)
+    """The imports themselves."""
+    spans: set[int] = field(default_factory=set)
+    """Where the tokens begin that are parts of imports."""
+
+
+def jvm(language: str, text: bytes) -> tuple[list[ForeignUse], list[Token]]:
+    """What of ``org.pytorch`` a Java or Kotlin source names. Raises NoGrammar."""
+    found = tokens(language, text)
+    imports = Imports(".")
+    for index, token in enumerate(found):
+        if token.text in ("import", "package") and token.kind == WORD:
+            start = index + 1 + (index + 1 < len(found) and found[index + 1].text == "static")
+            names, end = _chain(found, start, ".")
+            imports.spans.update(one.start for one in found[start : end + 3])
+            if token.text == "package" or names[:2] != ["org", "pytorch"]:
+                if token.text == "import" and names:
+                    imports.names[names[-1]] = ""
+                continue
+            name = ".".join(names)
+            if found[end - 1 : end + 1] and _text(found, end) == "." and _text(found, end + 1) == "*":
+                imports.everything.append(name)
+                name, end = f"import {name}.*", end + 2
+            elif _text(found, end) == "*":  # Kotlin and Java end a chain before it, with the dot or without
+                imports.everything.append(name)
+                name, end = f"import {name}.*", end + 1
+            elif _text(found, end) == "as":
+                imports.names[_text(found, end + 1)] = name
+            else:
+                imports.names[names[-1]] = name
+            imports.uses.append(ForeignUse(name, Span(found[start].start, found[end - 1].end)))
+    required = [
+        ForeignUse(made[0], Span(token.start, token.end), version=made[1])
+        for token in found
+        if token.kind == STRING and (made := packages.coordinate(token.text))
+    ]
+    return [*imports.uses, *required, *_used(found, imports, ("org.pytorch",))], found
+
+
+def csharp(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
+    """What of TorchSharp's ``torch.jit`` a C# source names. Raises NoGrammar."""
+    found = tokens("csharp", text)
+    imports = Imports(
+        ".", names={"TorchSharp": "TorchSharp", "torch": "TorchSharp.torch"}
+    )  # or by a global using
+    for index, token in enumerate(found):
+        if token.text != "using" or token.kind != WORD:
+            continue
+        start = index + 1 + (_text(found, index + 1) == "static")
+        names, end = _chain(found, start, ".")
+        if _text(found, end) == "=" and len(names) == 1:
+            target, _ = _chain(found, end + 1, ".")
+            if target[:1] == ["TorchSharp"]:
+                imports.names[names[0]] = ".".join(target)
+        elif names[:1] == ["TorchSharp"]:
+            imports.everything.append(".".join(names))
+            imports.spans.update(one.start for one in found[start:end])
+    if "TorchSharp.torch" in imports.everything:
+        imports.names.setdefault("jit", "TorchSharp.torch.jit")
+    if "TorchSharp.torch.jit" in imports.everything:
+        imports.names.setdefault("ScriptModule", "TorchSharp.torch.jit.ScriptModule")
+    return list(_used(found, imports, ("TorchSharp.torch.jit",))), found
+
+
+def rust(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
+    """What of the crates ``tch`` and ``torch_sys`` a Rust source names. Raises NoGrammar."""
+    found = tokens("rust", text)
+    imports = Imports("::", names={"tch": "tch", "torch_sys": "torch_sys"})
+    for index, token in enumerate(found):
+        if token.text == "use" and token.kind == WORD:
+            for name, alias, first, last in _use_tree(found, index + 1, ""):
+                if name.partition("::")[0] not in ("tch", "torch_sys"):
+                    imports.names.setdefault(alias, "")
+                    continue
+                imports.names[alias] = name
+                imports.spans.update(one.start for one in found[first : last + 1])
+                imports.uses.append(ForeignUse(name, Span(found[first].start, found[last].end)))
+    return [*imports.uses, *_used(found, imports, ("tch", "torch_sys"))], found
+
+
+def _use_tree(found: Sequence[Token], index: int, prefix: str) -> Iterator[tuple[str, str, int, int]]:
+    """The names of ``use a::{b, c as d}``, with their aliases, and the tokens that they stand in."""
+    names, end = _chain(found, index, "::")
+    whole = "::".join([*([prefix] if prefix else []), *names])
+    if _text(found, end) == "::":
+        end += 1
+    if _text(found, end) == "{":
+        inside = arguments(found, end)
+        place = end + 1
+        while place < end + 1 + len(inside):
+            yield from _use_tree(found, place, whole)
+            depth = 0
+            while place < end + 1 + len(inside) and (depth or found[place].text != ","):
+                depth += (found[place].text == "{") - (found[place].text == "}")
+                place += 1
+            place += 1
+    elif _text(found, end) == "*":
+        yield f"{whole}::*", f"{whole}::*", index, end
+    elif names:
+        alias = _text(found, end + 1) if _text(found, end) == "as" else names[-1]
+        yield whole.removesuffix("::self"), alias, index, end - 1
+
+
+def go(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
+    """What of the packages of ``gotch`` a Go source names. Raises NoGrammar."""
+    found = tokens("go", text)
+    imports = Imports(".")
+    for index, token in enumerate(found):
+        if token.kind == STRING and "/gotch" in token.text and "." in token.text.partition("/")[0]:
+            before = found[index - 1]
+            package = token.text.rpartition("/")[2]
+            imports.names[before.text if before.kind == WORD and before.text != "import" else package] = (
+                f"gotch/{package}"
+            )
+    return list(_used(found, imports, ("gotch",))), found
+
+
+def _used(found: Sequence[Token], imports: Imports, wanted: tuple[str, ...]) -> Iterator[ForeignUse]:
+    """The names in the code that lead to one of the ``wanted`` names."""
+    separator = imports.separator
+    own = {two.text for one, two in pairwise(found) if one.text in _DECLARING and two.kind == WORD}
+    every = {name.removesuffix(f"{separator}*") for name in imports.names if name.endswith(f"{separator}*")}
+    index = 0
+    while index < len(found):
+        token = found[index]
+        if (
+            token.kind != WORD
+            or token.start in imports.spans
+            or _text(found, index - 1) in (".", "?.", "::", "->")
+        ):
+            index += 1
+            continue
+        names, end = _chain(found, index, separator)
+        first = names[0]
+        whole = ""
+        if (
+            separator.join(names).startswith(tuple(f"{top}{separator}" for top in wanted))
+            and first not in own
+        ):
+            whole = separator.join(names)
+        elif first in imports.names and first not in own:
+            target = imports.names[first]
+            whole = separator.join([target, *names[1:]]) if target else ""
+        elif first[:1].isupper() and first not in own:
+            top = next(iter([*imports.everything, *every]), "")
+            whole = separator.join([top, *names]) if top.startswith(wanted) else ""
+        if whole.startswith(wanted):
+            inside = arguments(found, end) if _text(found, end) == "(" else ()
+            file = files.given(inside, found) if inside else ""
+            yield ForeignUse(whole, Span(token.start, found[end - 1].end), file, calls=True)
+        index = end
+
+
+def _chain(found: Sequence[Token], index: int, separator: str) -> tuple[list[str], int]:
+    """The words of ``a.b.c`` from ``index`` on, and the index behind them."""
+    names: list[str] = []
+    while index < len(found) and found[index].kind == WORD:
+        names.append(found[index].text)
+        index += 1
+        if _text(found, index) != separator or index + 1 >= len(found) or found[index + 1].kind != WORD:
+            break
+        index += 1
+    return names, index
+
+
+def _text(found: Sequence[Token], index: int) -> str:
+    return found[index].text if 0 <= index < len(found) and found[index].kind != STRING else ""

@@ -1,0 +1,58 @@
+"""The names of model files in a source: ``"models/net.pt"`` in a call, in a constant, or by resource and type."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.foreign.tokens import MARK, STRING, WORD, Token
+
+SUFFIXES = ("pt", "pth", "ptl", "pts", "ts", "jit", "torchscript", "torchscript.pt")
+_NAME = re.compile(r"[\w.+ -]*\w\.(?:pt|pth|ptl|pts|jit|torchscript)")
+
+
+def model_file(text: str) -> str:
+    """The name without folders of the model file that a string names; empty if it names none."""
+    name = os.path.basename(text.replace("\\", "/").strip())
+    return name if _NAME.fullmatch(name) else ""
+
+
+def given(arguments: Sequence[Token], every: Sequence[Token]) -> str:
+    """The file that a call is given: in its arguments, or in a variable of them that the source ``every`` sets once."""
+    named = list(named_files(arguments))
+    if named:
+        return named[0][0]
+    for token in arguments:
+        if token.kind == WORD:
+            values = {name for name, at in named_files(every) if _is_value(token.text, at, every)}
+            if len(values) == 1:
+                return values.pop()
+    return ""
+
+
+def named_files(every: Sequence[Token]) -> Iterator[tuple[str, Token]]:
+    """All model files that a source names, each with the string that does."""
+    for index, token in enumerate(every):
+        if token.kind != STRING:
+            continue
+        name = model_file(token.text)
+        if not name and token.text in SUFFIXES:  # forResource: "net", ofType: "pt"
+            before = [one for one in every[max(0, index - 4) : index] if one.kind == STRING]
+            label = every[index - 2].text if index >= 2 else ""
+            if before and label in ("ofType", "withExtension"):
+                name = f"{before[-1].text}.{token.text}"
+        if name:
+            yield name, token
+
+
+def _is_value(word: str, string: Token, every: Sequence[Token]) -> bool:
+    """Whether the statement that holds ``string`` sets ``word``."""
+    index = every.index(string)
+    for back in range(index - 1, max(-1, index - 14), -1):
+        token = every[back]
+        if token.kind == MARK and token.text in (";", "}"):
+            return False
+        if token.kind == WORD and token.text == word:
+            return back + 1 < len(every) and every[back + 1].text in ("=", "{", "(", ":", "[", ":=")
+    return False

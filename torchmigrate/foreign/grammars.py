@@ -1,0 +1,48 @@
+"""The grammars of other languages, which are optional: `pip install "torchmigrate[embedded]"`."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from torchmigrate.gates.languages import MODULES
+
+if TYPE_CHECKING:
+    from tree_sitter import Parser
+
+_CORE = "tree_sitter"
+
+
+class NoGrammar(Exception):
+    """The grammar of a language is not installed."""
+
+
+def parser_of(language: str) -> Parser:
+    """What parses ``language``, one of the keys of `MODULES`. Raises NoGrammar."""
+    parser = _parser(language)
+    if parser is None:
+        raise NoGrammar(language)
+    return parser
+
+
+@cache
+def _parser(language: str) -> Parser | None:
+    try:
+        from tree_sitter import Language, Parser
+
+        grammar = importlib.import_module(MODULES[language])
+        return Parser(Language(grammar.language()))
+    except (ImportError, OSError, ValueError, TypeError):  # the last two: a grammar of another generation
+        return None
+
+
+def state() -> Iterator[str]:
+    """Lines that change with the grammars that are installed; none is imported."""
+    for name in (_CORE, *MODULES.values()):
+        spec = find_spec(name)
+        if spec is not None and spec.origin:
+            yield f"{spec.origin}:{os.stat(spec.origin).st_mtime_ns}"

@@ -1,0 +1,41 @@
+"""Files that are read without a grammar: their comments and strings are told by a line's marks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from torchmigrate.model.findings import Span
+
+_STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+_STYLES = {
+    "slashes": rf"(?P<string>{_STRING})|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))",
+    "hash": rf"(?P<string>{_STRING})|(?P<comment>#[^\n]*)",
+    "xml": r"(?P<string>\Z)|(?P<comment><!--.*?(?:-->|\Z))",
+}
+_STYLE_OF = {
+    **dict.fromkeys(("catalog", "cargo", "pods", "triton", "cmake", "commands"), "hash"),
+    **dict.fromkeys(("maven", "nuget"), "xml"),
+}
+
+
+@cache
+def _pattern(language: str) -> re.Pattern[str]:
+    return re.compile(_STYLES[_STYLE_OF.get(language, "slashes")], re.DOTALL)
+
+
+def comments(language: str, view: str) -> Iterator[Span]:
+    """The comments of a text; offsets are those of ``view``, which has one character for each byte."""
+    for match in _pattern(language).finditer(view):
+        if match["comment"] is not None:
+            yield Span(*match.span())
+
+
+def without_comments(language: str, view: str) -> str:
+    """The text with blanks in the place of comments, as long as before."""
+    parts, end = [], 0
+    for span in comments(language, view):
+        parts += [view[end : span.start], re.sub(r"[^\n]", " ", view[span.start : span.end])]
+        end = span.end
+    return "".join([*parts, view[end:]])

@@ -1,0 +1,165 @@
+"""Files that say what is built with: Gradle, version catalogs, Maven, CocoaPods, Cargo, NuGet, Go modules, CMake."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from torchmigrate.foreign.lines import without_comments
+from torchmigrate.foreign.use import ForeignUse
+from torchmigrate.model.findings import Span
+from torchmigrate.text.source import SourceError
+
+_ARTIFACT = r"pytorch_android[\w-]*|pytorch_jni[\w-]*|torchvision_ops"
+_GRADLE = re.compile(
+    rf"[\"'](?P<whole>org\.pytorch:(?P<artifact>{_ARTIFACT})(?::(?P<version>[^\"'@]*))?(?:@\w+)?)[\"']"
+    rf"|(?P<parts>(?:\bgroup\s*[:=]\s*)?[\"']org\.pytorch[\"']\s*,\s*(?:name\s*[:=]\s*)?[\"'](?P<name>{_ARTIFACT})[\"']"
+    r"(?:\s*,\s*(?:version\s*[:=]\s*)?[\"'](?P<last>[^\"']*)[\"'])?)"
+)
+_MAVEN = re.compile(r"<dependency>(?P<body>.*?)</dependency>", re.DOTALL)
+_NUGET = re.compile(
+    r"<(?:PackageReference|PackageVersion|package)\b[^>]*?\b(?:Include|Update|id)\s*=\s*[\"'](?P<name>TorchSharp[\w.-]*|libtorch-[\w.-]+)[\"']"
+    r"(?:[^>]*?\b[Vv]ersion\s*=\s*[\"'](?P<version>[^\"']*)[\"'])?"
+)
+_POD = re.compile(
+    r"(?:^\s*pod\s*\(?\s*|\.dependency\s*\(?\s*)(?P<whole>[\"'](?P<name>LibTorch[\w-]*)(?:/\w+)?[\"'](?:\s*,\s*[\"'](?P<version>[^\"']*)[\"'])?)",
+    re.MULTILINE,
+)
+_GO = re.compile(r"(?P<name>github\.com/[\w-]+/gotch)\s+v(?P<version>[\w.+-]+)")
+_CMAKE = re.compile(r"\bfind_package\s*\(\s*Torch\b(?:\s+(?P<version>\d[\w.]*))?[^)]*\)", re.IGNORECASE)
+_JNI = re.compile(r"(?<![\w./-])pytorch_jni(?:_lite)?(?![\w-])")
+_NUMBER = re.compile(r"\d[\w.+-]*")
+
+
+def coordinate(text: str) -> tuple[str, str] | None:
+    """The name and the version of what a string requires, ``org.pytorch:pytorch_android:1.10.0``; None for any other."""
+    match = _GRADLE.fullmatch(f"'{text}'")
+    if match is None or not match["artifact"]:
+        return None
+    return f"org.pytorch:{match['artifact']}", _number(match["version"])
+
+
+def gradle(view: str) -> Iterator[ForeignUse]:
+    """Dependencies of a Gradle script, Groovy or Kotlin."""
+    for match in _GRADLE.finditer(without_comments("gradle", view)):
+        artifact = match["artifact"] or match["name"]
+        span = Span(*match.span("whole" if match["whole"] else "parts"))
+        yield ForeignUse(f"org.pytorch:{artifact}", span, version=_number(match["version"] or match["last"]))
+
+    yield from pods(view, "gradle")  # Kotlin for several platforms
+
+
+def catalog(view: str) -> Iterator[ForeignUse]:
+    """The libraries of a Gradle version catalog. Raises SourceError if it is malformed."""
+    data = _toml(view)
+    versions = data.get("versions", {})
+    libraries = data.get("libraries", {})
+    for key, entry in libraries.items() if isinstance(libraries, dict) else ():
+        if isinstance(entry, str):
+            group, _, rest = entry.partition(":")
+            name, _, version = rest.partition(":")
+        elif isinstance(entry, dict):
+            group, _, name = str(entry.get("module", "")).partition(":")
+            group, name = str(entry.get("group", group)), str(entry.get("name", name))
+            version = str(_version(entry.get("version"), versions))
+        else:
+            continue
+        if group == "org.pytorch" and re.fullmatch(_ARTIFACT, name):
+            yield ForeignUse(
+                f"{group}:{name}", _line(view, rf"[\"']?{re.escape(key)}[\"']?\s*="), version=_number(version)
+            )
+
+
+def cargo(view: str) -> Iterator[ForeignUse]:
+    """The crates that bind libtorch, in any of the tables of dependencies. Raises SourceError if it is malformed."""
+    for table in _dependencies(_toml(view)):
+        for key, entry in table.items():
+            name = entry.get("package", key) if isinstance(entry, dict) else key
+            if name in ("tch", "torch-sys"):
+                found = rf"[\"']?{re.escape(key)}[\"']?\s*[=.]|\[[^\]\n]*dependencies\.[\"']?{re.escape(key)}[\"']?\s*\]"
+                version = entry.get("version", "") if isinstance(entry, dict) else entry
+                yield ForeignUse(f"crate {name}", _line(view, found), version=_number(version))
+
+
+def _dependencies(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for key, value in data.items():
+        if isinstance(value, dict):
+            if key.endswith("dependencies"):
+                yield value
+            else:
+                yield from _dependencies(value)
+
+
+def maven(view: str) -> Iterator[ForeignUse]:
+    """The dependencies of a Maven project."""
+    for match in _MAVEN.finditer(without_comments("maven", view)):
+        values = dict(re.findall(r"<(groupId|artifactId|version)>\s*([^<]*?)\s*</", match["body"]))
+        artifact = values.get("artifactId", "")
+        if values.get("groupId") == "org.pytorch" and re.fullmatch(_ARTIFACT, artifact):
+            start = match.start("body") + match["body"].index(artifact)
+            yield ForeignUse(
+                f"org.pytorch:{artifact}",
+                Span(start, start + len(artifact)),
+                version=_number(values.get("version")),
+            )
+
+
+def nuget(view: str) -> Iterator[ForeignUse]:
+    """The packages of a .NET project."""
+    for match in _NUGET.finditer(without_comments("nuget", view)):
+        yield ForeignUse(
+            f"NuGet {match['name']}", Span(*match.span("name")), version=_number(match["version"])
+        )
+
+
+def pods(view: str, language: str = "pods") -> Iterator[ForeignUse]:
+    """The pods of a Podfile or a podspec."""
+    for match in _POD.finditer(without_comments(language, view)):
+        yield ForeignUse(match["name"], Span(*match.span("whole")), version=_number(match["version"]))
+
+
+def gomod(view: str) -> Iterator[ForeignUse]:
+    """The modules that a Go module requires."""
+    for match in _GO.finditer(without_comments("gomod", view)):
+        yield ForeignUse("module gotch", Span(*match.span()), version=match["version"])
+
+
+def cmake(view: str) -> Iterator[ForeignUse]:
+    """The packages that a CMake project finds."""
+    text = without_comments("cmake", view)
+    for match in _CMAKE.finditer(text):
+        yield ForeignUse("find_package(Torch)", Span(*match.span()), version=match["version"] or "")
+    for match in _JNI.finditer(text):
+        yield ForeignUse(f"library {match[0]}", Span(*match.span()))
+
+
+def _number(text: object) -> str:
+    found = _NUMBER.search(str(text or ""))
+    return "" if found is None or "$" in str(text) else found[0]
+
+
+def _version(entry: object, versions: object) -> object:
+    """A version as a catalog gives it, directly or by reference."""
+    if isinstance(entry, dict):
+        if "ref" in entry and isinstance(versions, dict):
+            return _version(versions.get(str(entry["ref"])), {})
+        return next((entry[kind] for kind in ("strictly", "require", "prefer") if kind in entry), "")
+    return entry
+
+
+def _toml(view: str) -> dict[str, Any]:
+    from torchmigrate.text.toml import toml_loads
+
+    try:
+        return toml_loads(view.encode("latin-1").decode())
+    except ValueError as error:
+        raise SourceError(f"malformed TOML: {error}") from None
+
+
+def _line(view: str, begin: str) -> Span:
+    """The line that begins with an expression, without the spaces and the comment around it."""
+    found = re.search(rf"^[ \t]*(?P<line>(?:{begin})[^\n]*)", without_comments("cargo", view), re.MULTILINE)
+    if found is None:
+        return Span(0, 0)
+    return Span(found.start("line"), found.start("line") + len(found["line"].rstrip()))

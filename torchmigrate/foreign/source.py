@@ -1,0 +1,47 @@
+"""The text of a file in another language; see `Source` for its offsets."""
+
+from __future__ import annotations
+
+import codecs
+from functools import cached_property
+from itertools import pairwise
+from os import PathLike, fspath
+
+from torchmigrate.foreign import lines
+from torchmigrate.foreign.reading import Reading
+from torchmigrate.foreign.reading import read as read_uses
+from torchmigrate.gates.languages import language_of
+from torchmigrate.model.findings import Span
+from torchmigrate.text.source import Source
+
+
+class ForeignSource(Source):
+    """A source without a syntax tree of Python's, with what it names of torch's runtime."""
+
+    @classmethod
+    def read(cls, path: str | PathLike[str], data: bytes) -> ForeignSource:
+        """The source at ``path`` with the content ``data``.
+
+        Compilers take any encoding: what is no UTF-8 is read as Latin-1, in which names and offsets are the same.
+        """
+        bom = data.startswith(codecs.BOM_UTF8)
+        text = data[len(codecs.BOM_UTF8) :] if bom else data
+        try:
+            text.decode()
+        except UnicodeDecodeError:
+            return cls(fspath(path), data, text.decode("latin-1").encode(), "latin-1")
+        return cls(fspath(path), data, text, "utf-8", bom)
+
+    @cached_property
+    def reading(self) -> Reading:
+        """What the file names. Raises SourceError if it is malformed."""
+        return read_uses(self.path, self.text)
+
+    def comments_and_statements(self) -> tuple[list[Span], list[Span]]:
+        """The comments, and the lines with code, of which a comment at the end or on a line before speaks."""
+        view = self.text.decode("latin-1")
+        language = language_of(self.path) or ""
+        code = lines.without_comments(language, view)
+        starts = [*self.line_starts, len(view)]
+        statements = [Span(start, end) for start, end in pairwise(starts) if code[start:end].strip()]
+        return list(lines.comments(language, view)), statements

@@ -1,0 +1,98 @@
+"""The tokens of a source as its grammar sees them: words and marks, strings with their values, no comments.
+
+Names are looked for among tokens and not in the tree: Objective-C++, CUDA and macros leave errors in a tree, of which
+the tokens are right all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchmigrate.foreign.grammars import parser_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+WORD, STRING, MARK = "word", "string", "mark"
+
+_STRINGS = frozenset(
+    {
+        *("string_literal", "raw_string_literal", "system_lib_string", "char_literal", "character_literal"),
+        *("line_string_literal", "multi_line_string_literal", "interpreted_string_literal", "multiline_string_literal"),
+        *("verbatim_string_literal", "interpolated_string_expression", "rune_literal"),
+    }
+)  # fmt: skip
+_INCLUDED = re.compile(rb"\s*(<[^>\n]+>|\"[^\"\n]+\")")
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+class Token(NamedTuple):
+    """One token; a string's text is its value, without quotes. Offsets are in bytes."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def tokens(language: str, text: bytes) -> list[Token]:
+    """The tokens of ``text`` in their order. Raises NoGrammar."""
+    return list(_tokens(language, text, 0))
+
+
+def _tokens(language: str, text: bytes, offset: int) -> Iterator[Token]:
+    parser = parser_of(language)
+    stack = [parser.parse(text).root_node]
+    while stack:
+        node = stack.pop()
+        kind = node.type
+        if "comment" in kind:
+            continue
+        if kind == "preproc_arg":  # the grammar does not look into macros
+            yield from _macro(language, node, offset)
+        elif kind in _STRINGS:
+            yield Token(STRING, _value(node), node.start_byte + offset, node.end_byte + offset)
+            stack.extend(reversed([child for child in node.children if "interpol" in child.type]))
+        elif node.child_count:
+            stack.extend(reversed(node.children))
+        else:
+            word = _text(node)
+            if word:
+                which = WORD if _WORD.fullmatch(word) else MARK
+                yield Token(which, word, node.start_byte + offset, node.end_byte + offset)
+
+
+def _macro(language: str, node: Node, offset: int) -> Iterator[Token]:
+    text = node.text or b""
+    if included := _INCLUDED.match(text):  # of an #import
+        start = node.start_byte + offset
+        yield Token(
+            STRING,
+            included[1].decode("utf-8", "replace")[1:-1],
+            start + included.start(1),
+            start + included.end(1),
+        )
+    elif b"torch" in text or b"jit" in text:
+        yield from _tokens(language, text, node.start_byte + offset)
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _value(node: Node) -> str:
+    """The text between the quotes."""
+    return re.sub(r"^[\w@$]*[\"'<(#`]+|[\"'>)#`]+$", "", _text(node))
+
+
+def arguments(found: Sequence[Token], opening: int) -> Sequence[Token]:
+    """The tokens behind the bracket at ``opening``, up to the one that closes it."""
+    depth = 0
+    for index in range(opening, len(found)):
+        mark = found[index].text if found[index].kind == MARK else ""
+        depth += (mark in ("(", "{", "[")) - (mark in (")", "}", "]"))
+        if depth <= 0:
+            return found[opening + 1 : index]
+    return found[opening + 1 :]
