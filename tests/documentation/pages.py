@@ -26,7 +26,7 @@ from torchmigrate.rewrite import changes
 ROOT = Path(__file__).parents[2]
 OTHERS = "Z"
 """How the codes of rules begin that other packages bring; no rule here does."""
-RESERVED = {"ER6": "embedded runtime", "AD9": "advice"}
+RESERVED = {"ER6": "embedded runtime"}
 """Codes that are set aside for families to come."""
 
 

@@ -1,0 +1,120 @@
+"""One device's spelling of what `torch.accelerator` does on all of them.
+
+Why: `torch.accelerator` asks whichever accelerator torch was built for: CUDA, ROCm, XPU, MPS, or one outside of torch. Code
+that spells `torch.cuda` for these few questions runs on one kind only.
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    torch.cuda.synchronize()
+    →
+    device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+    torch.accelerator.synchronize()
+
+Needs: torch 2.6; 2.7 for `check_available`, 2.9 for the functions about memory, 2.10 for `get_memory_info`.
+
+Brings: the same code on other accelerators; nothing gets faster.
+
+When not: the code around is for this device alone. Nothing is said in functions, classes and files that are named after
+the device, nor where a test of the device's name decides.
+
+Source: https://docs.pytorch.org/docs/stable/accelerator.html; torch 2.6, 2.7, 2.9, 2.10 and 2.15 wheels:
+torch/accelerator/__init__.py, torch/accelerator/memory.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.resolve import string
+
+from ._seen.advice import advise
+from ._seen.nodes import names_around
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.model.versions import Version
+
+_NAMES: dict[str, tuple[str, Version]] = {
+    "synchronize": ("synchronize", (2, 6)),
+    "set_device": ("set_device_index", (2, 6)),
+    "current_device": ("current_device_index", (2, 6)),
+    "device_count": ("device_count", (2, 6)),
+    "set_stream": ("set_stream", (2, 6)),
+    "empty_cache": ("empty_cache", (2, 9)),
+    "memory_allocated": ("memory_allocated", (2, 9)),
+    "max_memory_allocated": ("max_memory_allocated", (2, 9)),
+    "memory_reserved": ("memory_reserved", (2, 9)),
+    "max_memory_reserved": ("max_memory_reserved", (2, 9)),
+    "reset_peak_memory_stats": ("reset_peak_memory_stats", (2, 9)),
+    "mem_get_info": ("get_memory_info", (2, 10)),
+}
+"""What the function is called in `torch.accelerator`, and since when."""
+
+_SYMBOLS = {
+    f"torch.{device}.{name}": new
+    for device in ("cuda", "xpu")
+    for name, new in _NAMES.items()
+    if (device, name) != ("xpu", "set_stream")
+}
+_AVAILABLE = "torch.cuda.is_available"
+
+rule = Rule(
+    code="AD912",
+    symbols=(*_SYMBOLS, _AVAILABLE),
+    pairs=dict.fromkeys((*_SYMBOLS, _AVAILABLE), ()),
+    message="`{symbol}` asks one kind of device",
+    since=(2, 6),
+    default=False,
+    kinds=frozenset({Kind.CALL}),
+)
+
+_OWN_NAME = re.compile(r"(?i)cuda|xpu|rocm|hip(?![a-z])|nvidia")
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    name = ctx.source.path.replace("\\", "/").rpartition("/")[2]
+    if any(_OWN_NAME.search(own) for own in (name, *names_around(use))) or _is_for_one_device(use):
+        return
+    if use.symbol == _AVAILABLE:
+        if _chooses(use):
+            instead = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
+            yield from advise(
+                use, ctx, f"`{instead}` finds any accelerator, and not CUDA alone", since=(2, 7)
+            )
+        return
+    new, since = _SYMBOLS[use.symbol]
+    yield from advise(
+        use, ctx, f"`torch.accelerator.{new}` is `{{symbol}}` on every accelerator", since=since
+    )
+
+
+def _chooses(use: Use) -> bool:
+    """Whether ``"cuda" if torch.cuda.is_available() else "cpu"`` chooses the device."""
+    parent = use.parents[-2] if len(use.parents) > 1 else None
+    return (
+        isinstance(parent, ast.IfExp)
+        and parent.test is use.call
+        and _device(parent.body) == "cuda"
+        and _device(parent.orelse) == "cpu"
+    )
+
+
+def _device(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Call) and len(node.args) == 1:
+        node = node.args[0]
+    return string(node)
+
+
+def _is_for_one_device(use: Use) -> bool:
+    """Whether a test of the device's kind stands around a use."""
+    tests = [outer.test for outer in use.place.ancestors() if isinstance(outer, (ast.If, ast.While))]
+    tests += [parent.test for parent in use.parents if isinstance(parent, ast.IfExp)]
+    return any(
+        isinstance(part, ast.Constant) and isinstance(part.value, str) and _OWN_NAME.search(part.value)
+        for test in tests
+        for part in ast.walk(test)
+    )

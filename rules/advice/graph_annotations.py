@@ -1,0 +1,69 @@
+"""Ranges that a CUDA graph's replay loses, where `enable_annotations` keeps them.
+
+Why: `record_function` and NVTX ranges run while a graph is captured and never when it is replayed, so that a profile of the
+replay shows kernels without them. Since torch 2.12 `torch.cuda.graph(…, enable_annotations=True)` ties annotations to the
+graph's kernels, and the profiler's trace shows them.
+
+    with torch.cuda.graph(graph):
+        with record_function("attention"):
+            …
+    →
+    with torch.cuda.graph(graph, enable_annotations=True):
+        with mark_kernels("attention"):
+            …
+
+`mark_kernels` is in `torch.cuda._graph_annotations`, and does nothing where the driver cannot.
+
+Needs: torch 2.12, the package `cuda-bindings`, a driver of CUDA 13.1 or newer (or its compatibility package), and autograd in
+one thread.
+
+Brings: kernels of a replay under the names that the code gives them.
+
+When not: the ranges are for the capture itself, or the driver is older.
+
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.12 and 2.15 wheels: torch/cuda/graphs.py (`graph`),
+torch/cuda/_graph_annotations.py (`mark_kernels`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.resolve import leaf
+
+from ._seen.advice import advise
+from ._seen.nodes import own
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+rule = Rule(
+    code="AD933",
+    symbols=("torch.cuda.graph", "torch.cuda.graphs.graph"),
+    pairs=dict.fromkeys(("torch.cuda.graph", "torch.cuda.graphs.graph"), ()),
+    message="a replay of the graph loses the ranges in here; `enable_annotations=True` keeps names of kernels",
+    since=(2, 12),
+    default=False,
+    kinds=frozenset({Kind.CALL}),
+)
+
+_RANGES = frozenset({"record_function", "range_push", "range_start", "annotate"})
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    captured, call = use.place.statement, use.call
+    if call is None or not isinstance(captured, ast.With):
+        return
+    if any(keyword.arg in (None, "enable_annotations") for keyword in call.keywords):
+        return
+    if any(isinstance(node, ast.Call) and _is_range(node.func) for node in own(captured.body)):
+        yield from advise(use, ctx)
+
+
+def _is_range(function: ast.expr) -> bool:
+    nvtx = isinstance(function, ast.Attribute) and function.attr == "range" and leaf(function.value) == "nvtx"
+    return nvtx or leaf(function) in _RANGES
