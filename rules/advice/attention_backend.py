@@ -11,7 +11,8 @@ Needs: torch 2.5, an NVIDIA GPU of compute capability 9.0 or newer.
 
 Brings: up to 75 % more speed than FlashAttention 2 on H100, as the release blog of 2.5 says.
 
-When not: the block compares backends, needs flash attention's exact results, or runs on older GPUs.
+When not: the block calls another attention than `scaled_dot_product_attention` (then nothing is said), needs flash
+attention's exact results, or runs on older GPUs.
 
 Measure: `python -m timeit -s "import torch; from torch.nn.attention import *; q = torch.randn(8, 16, 4096, 128, device='cuda',
 dtype=torch.bfloat16); f = torch.nn.functional.scaled_dot_product_attention; c =
@@ -23,7 +24,6 @@ Source: https://pytorch.org/blog/pytorch2-5/; torch 2.5 and 2.15 wheels: torch/n
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
+from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -45,15 +46,17 @@ rule = Rule(
     kinds=frozenset({Kind.CALL}),
 )
 
-_TESTS = re.compile(r"(?:^|[/\\])(?:tests?|benchmarks?)[/\\]|(?:^|[/\\])(?:test_|bench)[^/\\]*\.py$")
-
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     given = argument(use.call, 0, "backends") if use.call is not None else None
     if isinstance(given, ast.Name):
         given = ctx.uses.flow.definition(given, use.place.scope)
-    if given is None or _TESTS.search(ctx.source.path) or b"CUDNN_ATTENTION" in ctx.source.text:
+    if given is None or is_trial(ctx) or b"CUDNN_ATTENTION" in ctx.source.text:
+        return
+    block = use.place.statement
+    called = [leaf(part.func) for part in ast.walk(block) if isinstance(part, ast.Call)]
+    if not isinstance(block, ast.With) or "scaled_dot_product_attention" not in called:
         return
     allowed = given.elts if isinstance(given, ast.List) else [given]
     if any(isinstance(one, ast.Attribute) and leaf(one) == "FLASH_ATTENTION" for one in allowed):

@@ -14,7 +14,8 @@ Needs: torch 2.6; 2.7 for `check_available`, 2.9 for the functions about memory,
 Brings: the same code on other accelerators; nothing gets faster.
 
 When not: the code around is for this device alone. Nothing is said in functions, classes and files that are named after
-the device, nor where a test of the device's name decides.
+the device, where a test of the device's name decides, in files that use what only this device has (`torch.cuda.Event`,
+NVTX, NCCL, Triton), in tests, and in projects with kernels of their own in CUDA.
 
 Source: https://docs.pytorch.org/docs/stable/accelerator.html; torch 2.6, 2.7, 2.9, 2.10 and 2.15 wheels:
 torch/accelerator/__init__.py, torch/accelerator/memory.py.
@@ -28,10 +29,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import string
+from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
 from ._seen.nodes import names_around
+from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -71,6 +73,20 @@ rule = Rule(
     kinds=frozenset({Kind.CALL}),
 )
 
+_PORTABLE = "|".join(
+    (*_NAMES, "is_available", "is_initialized", "manual_seed", "manual_seed_all", "OutOfMemoryError", "amp")
+)
+_ONE_KIND = re.compile(
+    (
+        rf"torch\.cuda\.(?!(?:{_PORTABLE})\b)\w|torch\.version\.(?:cuda|hip)|ProfilerActivity\.CUDA"
+        r"|\b(?:nccl|nvtx|triton|cupy|jax|pynvml|vllm|tensorrt|flash_attn|cpp_extension|get_device_capability)\b"
+    ).encode()
+)
+"""What makes a file one for a single kind of device."""
+
+_KERNELS = {" .cu .cuh ": r"__global__"}
+_BUILDS = (("cpp_extension",), ("CUDAExtension",))
+
 _OWN_NAME = re.compile(r"(?i)cuda|xpu|rocm|hip(?![a-z])|nvidia")
 
 
@@ -79,12 +95,13 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     name = ctx.source.path.replace("\\", "/").rpartition("/")[2]
     if any(_OWN_NAME.search(own) for own in (name, *names_around(use))) or _is_for_one_device(use):
         return
+    if _ONE_KIND.search(ctx.source.text) or is_trial(ctx) or _has_kernels(ctx):
+        return
     if use.symbol == _AVAILABLE:
-        if _chooses(use):
-            instead = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
-            yield from advise(
-                use, ctx, f"`{instead}` finds any accelerator, and not CUDA alone", since=(2, 7)
-            )
+        instead = _instead(use)
+        if instead is not None:
+            message = f"`{instead}` finds any accelerator, and not CUDA alone"
+            yield from advise(use, ctx, message, since=(2, 7))
         return
     new, since = _SYMBOLS[use.symbol]
     yield from advise(
@@ -92,15 +109,27 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     )
 
 
-def _chooses(use: Use) -> bool:
-    """Whether ``"cuda" if torch.cuda.is_available() else "cpu"`` chooses the device."""
-    parent = use.parents[-2] if len(use.parents) > 1 else None
-    return (
-        isinstance(parent, ast.IfExp)
-        and parent.test is use.call
-        and _device(parent.body) == "cuda"
-        and _device(parent.orelse) == "cpu"
-    )
+def _has_kernels(ctx: Context) -> bool:
+    """Whether the project has kernels in CUDA, or builds some."""
+    return any(ctx.elsewhere(_KERNELS)) or bool(ctx.project.spelling(_BUILDS, beside=""))
+
+
+_FOUND = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
+
+
+def _instead(use: Use) -> str | None:
+    """What says ``"cuda" if torch.cuda.is_available() else "cpu"`` for all accelerators: a device, or its name."""
+    parents = use.parents
+    choice = parents[-2] if len(parents) > 1 else None
+    if not isinstance(choice, ast.IfExp) or choice.test is not use.call:
+        return None
+    if (_device(choice.body), _device(choice.orelse)) != ("cuda", "cpu"):
+        return None
+    around = parents[-3]
+    if isinstance(choice.body, ast.Call) or (isinstance(around, ast.Call) and leaf(around.func) == "device"):
+        indexed = isinstance(around, ast.Call) and len(around.args) + len(around.keywords) > 1
+        return None if indexed and not isinstance(choice.body, ast.Call) else _FOUND
+    return f"({_FOUND}).type"
 
 
 def _device(node: ast.expr) -> str | None:

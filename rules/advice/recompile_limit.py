@@ -15,7 +15,7 @@ Needs: torch 2.1.
 Brings: one compilation instead of up to as many as the limit allows.
 
 When not: something else than a size causes the recompilations, or each size has to have code of its own. Files that mark
-dimensions, or compile with `dynamic=`, are left alone.
+dimensions or decide about dynamic sizes are left alone, and tests and benchmarks, which try many sizes on purpose.
 
 Measure: `TORCH_LOGS=recompiles python your_script.py` says what each recompilation is for.
 
@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Kind, Rule
 
 from ._seen.advice import advise
+from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -46,13 +47,14 @@ rule = Rule(
         "torch._dynamo.config.accumulated_recompile_limit",
         "torch.compiler.config.recompile_limit",
     ),
-    message="a raised limit keeps the recompilations; `torch._dynamo.mark_dynamic` avoids those for a size that varies",
+    message="a raised limit keeps the recompilations; `TORCH_LOGS=recompiles` names them, and `torch._dynamo.mark_dynamic` "
+    "avoids those for a size that varies",
     since=(2, 1),
     default=False,
     kinds=frozenset({Kind.ASSIGNMENT}),
 )
 
-_DECIDED = re.compile(rb"\bmark_dynamic\b|\bmark_unbacked\b|\bdynamic\s*=")
+_DECIDED = re.compile(rb"\bmark_dynamic\b|\bmark_unbacked\b|\bdynamic\s*=|\bautomatic_dynamic_shapes\b")
 _DEFAULT = {"cache_size_limit": 8, "recompile_limit": 8}
 _ACCUMULATED = 256
 
@@ -61,6 +63,8 @@ _ACCUMULATED = 256
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     assigned = use.place.statement
     if not isinstance(assigned, ast.Assign) or _DECIDED.search(ctx.source.text):
+        return
+    if is_trial(ctx):
         return
     raised = assigned.value
     default = _DEFAULT.get(use.symbol.rpartition(".")[2], _ACCUMULATED)

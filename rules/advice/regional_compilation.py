@@ -16,7 +16,7 @@ Needs: torch 2.5.
 Brings: a shorter cold start, at 1 to 5 % of the compiled model's speed, as the release blog of 2.5 says; the more blocks,
 the shorter.
 
-When not: the blocks differ, there are only a few of them, or the start does not matter: what lies between blocks is then no
+When not: the blocks differ (one that is told its number is compiled for each number), there are only a few of them, or the start does not matter: what lies between blocks is then no
 longer fused with them.
 
 Measure: `TORCH_LOGS=dynamo TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 python your_script.py`; `torch._dynamo.utils.compile_times()`
@@ -65,7 +65,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         if code is not None
         else set()
     )
-    block = next((block for name, block in _repeated(defined) if name in run), None)
+    block = next((block for name, block in _repeated(defined, use) if name in run), None)
     if block is not None:
         message = (
             f"`{defined.name}` repeats one block, `{block}`; compiling the block alone starts much faster"
@@ -73,7 +73,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         yield from advise(use, ctx, message)
 
 
-def _repeated(model: ast.ClassDef) -> Iterator[tuple[str, str]]:
+def _repeated(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
     """The attributes that hold blocks made by one expression, with the block's class."""
     for node in ast.walk(model):
         if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
@@ -84,27 +84,42 @@ def _repeated(model: ast.ClassDef) -> Iterator[tuple[str, str]]:
             ):
                 continue
             given = call.args[0].value if isinstance(call.args[0], ast.Starred) else call.args[0]
-            if isinstance(given, (ast.ListComp, ast.GeneratorExp)) and isinstance(given.elt, ast.Call):
-                block = leaf(given.elt.func) or ""
-                if _is_block(given.elt) and _many(given):
-                    yield node.targets[0].attr, block
+            if not isinstance(given, (ast.ListComp, ast.GeneratorExp)) or not isinstance(given.elt, ast.Call):
+                continue
+            if _is_block(given.elt, use) and _alike(given):
+                yield node.targets[0].attr, leaf(given.elt.func) or ""
 
 
-def _is_block(made: ast.Call) -> bool:
-    """Whether a class is one of a project's blocks or layers, and not one of torch's small operations."""
-    name = leaf(made.func) or ""
-    own = isinstance(made.func, ast.Name)
-    return name[:1].isupper() and (name.endswith(("Block", "Layer")) or (own and name not in _SMALL))
+def _is_block(made: ast.Call, use: Use) -> bool:
+    """Whether a class is a block of several modules: by what it is made of, or else by its name."""
+    owner = use.place.scope.find(made.func.id) if isinstance(made.func, ast.Name) else None
+    for binding in owner.bindings[made.func.id] if owner is not None else ():  # type: ignore[attr-defined]
+        if isinstance(binding.node, ast.ClassDef):
+            return sum(map(_makes_module, ast.walk(binding.node))) > 1
+    return (leaf(made.func) or "").endswith(("Block", "Layer"))
 
 
-_SMALL = frozenset(
-    {"Linear", "Conv1d", "Conv2d", "Conv3d", "Embedding", "LayerNorm", "Dropout", "Sequential", "ModuleList"}
-)
+def _makes_module(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Attribute)
+        and isinstance(node.value, ast.Call)
+        and (leaf(node.value.func) or "")[:1].isupper()
+    )
 
 
-def _many(comprehension: ast.ListComp | ast.GeneratorExp) -> bool:
-    over = comprehension.generators[0].iter
-    if len(comprehension.generators) != 1 or not isinstance(over, ast.Call) or leaf(over.func) != "range":
+def _alike(comprehension: ast.ListComp | ast.GeneratorExp) -> bool:
+    """Whether it makes more than a few modules, of which none is told its number: that would be compiled for each."""
+    (first, *others), made = comprehension.generators, comprehension.elt
+    numbers = {part.id for part in ast.walk(first.target) if isinstance(part, ast.Name)}
+    if (
+        others
+        or not isinstance(first.iter, ast.Call)
+        or leaf(first.iter.func) != "range"
+        or not first.iter.args
+    ):
         return False
-    last = over.args[-1] if over.args else None
+    if any(isinstance(part, ast.Name) and part.id in numbers for part in ast.walk(made)):
+        return False
+    last = first.iter.args[-1]
     return not (isinstance(last, ast.Constant) and isinstance(last.value, int) and last.value < _FEW)

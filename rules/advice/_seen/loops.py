@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 
+_SINGLES_OUT = (ast.Break, ast.Continue, ast.Try, ast.While)
+"""Statements with which a round treats one element unlike the others."""
+
+
 class Loop(NamedTuple):
     """A ``for`` statement, or one ``for`` of a comprehension."""
 
@@ -37,8 +41,8 @@ def loops(use: Use) -> Iterator[Loop]:
 
 
 def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
-    """Whether ``node`` is what a loop over a tensor takes out of it in each round, which no round changes."""
-    if any(isinstance(part, (ast.Break, ast.While)) for part in own(loop.body)):
+    """Whether ``node`` is what a loop over a tensor takes out of it in each round, alike in all and changed in none."""
+    if any(isinstance(part, _SINGLES_OUT) for part in own(loop.body)):
         return False
     target, over = loop.target, loop.over
     if isinstance(over, ast.Call) and leaf(over.func) == "enumerate" and over.args:
