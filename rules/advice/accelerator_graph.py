@@ -21,7 +21,7 @@ Brings: one spelling for all devices; nothing gets faster.
 
 When not: the code runs on CUDA only, or needs what only `CUDAGraph` has: `raw_cuda_graph`, `pools`,
 `get_currently_capturing_graph`, `register_*`, `enable_annotations`, `check_input_liveness`, `make_graphed_callables`. Files
-that use one of these are left alone.
+that use one of these are left alone, and tests.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/171269; torch 2.12 and
 2.15 wheels: torch/accelerator/graphs.py, torch/cuda/graphs.py, torch/xpu/graphs.py.
@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Kind, Rule
 
 from ._seen.advice import advise
+from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -64,5 +65,5 @@ _ITS_OWN = re.compile(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if not _ITS_OWN.search(ctx.source.text):
+    if not _ITS_OWN.search(ctx.source.text) and not is_trial(ctx):
         yield from advise(use, ctx)
