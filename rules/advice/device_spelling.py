@@ -9,6 +9,9 @@ that spells `torch.cuda` for these few questions runs on one kind only.
     device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
     torch.accelerator.synchronize()
 
+What differs: where there is no accelerator, the functions of `torch.accelerator` raise, but for `device_count` and
+`is_available`; those about memory in `torch.cuda` do nothing or say 0 there. Guard them by `torch.accelerator.is_available()`.
+
 Needs: torch 2.6; 2.7 for `check_available`, 2.9 for the functions about memory, 2.10 for `get_memory_info`.
 
 Brings: the same code on other accelerators; nothing gets faster.
@@ -76,10 +79,15 @@ rule = Rule(
 _PORTABLE = "|".join(
     (*_NAMES, "is_available", "is_initialized", "manual_seed", "manual_seed_all", "OutOfMemoryError", "amp")
 )
+_QUIET = frozenset(
+    {"empty_cache", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"}
+)
+"""What does nothing on a machine without CUDA, and raises in `torch.accelerator` where there is no accelerator."""
+
 _ONE_KIND = re.compile(
     (
         rf"torch\.cuda\.(?!(?:{_PORTABLE})\b)\w|torch\.version\.(?:cuda|hip)|ProfilerActivity\.CUDA"
-        r"|\b(?:nccl|nvtx|triton|cupy|jax|pynvml|vllm|tensorrt|flash_attn|cpp_extension|get_device_capability)\b"
+        r"|\b(?:nccl|nvtx|triton|cupy|jax|pynvml|vllm|sglang|tensorrt|flash_attn|cpp_extension|get_device_capability)\b"
     ).encode()
 )
 """What makes a file one for a single kind of device."""
@@ -104,8 +112,9 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             yield from advise(use, ctx, message, since=(2, 7))
         return
     new, since = _SYMBOLS[use.symbol]
+    raises = "; it raises where there is none" if new in _QUIET else ""
     yield from advise(
-        use, ctx, f"`torch.accelerator.{new}` is `{{symbol}}` on every accelerator", since=since
+        use, ctx, f"`torch.accelerator.{new}` is `{{symbol}}` on every accelerator{raises}", since=since
     )
 
 
