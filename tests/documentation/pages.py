@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.documentation.examples import EXAMPLES
+from tests.documentation.systems import BLOGS, SYSTEMS
 from torchmigrate import api
 from torchmigrate.api import Context, Severity
 from torchmigrate.cli.pages import as_page
@@ -67,6 +68,7 @@ def parts() -> list[Part]:
         Part(contributing, "changes", changes_table),
         Part(ROOT / "docs" / "rules.md", "rules", rules_page),
         Part(ROOT / "docs" / "plugins.md", "example", plugin_example),
+        Part(ROOT / "docs" / "systems.md", "systems", systems_table),
     ]
 
 
@@ -171,6 +173,26 @@ def plugin_example() -> str:
     """The rule of the package that shows how others bring rules."""
     file = ROOT / "tests" / "data" / "plugin" / "acme_torch_rules" / "acme" / "global_seed.py"
     return f"```python\n{file.read_text('utf-8')}```\n"
+
+
+def systems_table() -> str:
+    """The systems of the release blogs, with what serves their users."""
+    rows = []
+    for system in SYSTEMS:
+        blog = f"[{system.blog}]({BLOGS[system.blog]})"
+        example = _inline(system.example)
+        if not system.is_command and system.file != "example.py":
+            example = f"`{system.file}`: {example}"
+        rows.append((system.name, blog, system.fact, ", ".join(map(_linked, system.served_by)), example))
+    return _table(("System", "Blog", "What", "Served by", "Example"), rows)
+
+
+def _linked(served_by: str) -> str:
+    """A code with a link to its page; a family and a command as they are."""
+    rule = own_rules().get(served_by)
+    if rule is None:
+        return f"`{served_by}`" if served_by[0].isupper() else f"`torchmigrate {served_by}`"
+    return f"[`{rule.code}`](rules.md#{rule.code.lower()}-{rule.name})"
 
 
 def _section(rule: Rule) -> str:
