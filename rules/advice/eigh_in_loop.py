@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Kind, Rule
 
 from ._seen.advice import advise
-from ._seen.loops import element_of, loops
+from ._seen.loops import Loop, element_of, loops, mentions
+from ._seen.nodes import own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -45,22 +46,38 @@ rule = Rule(
     kinds=frozenset({Kind.CALL}),
 )
 
-_CASTS = frozenset({"double", "float", "contiguous", "clone", "detach"})
-
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.call is None or not use.call.args:
         return
-    matrix = _bare(use.call.args[0])
-    if any(element_of(matrix, loop, use, ctx) for loop in loops(use)):
-        yield from advise(use, ctx)
+    for loop in loops(use):
+        parts = list(_parts(use.call.args[0], loop, use, ctx))
+        elements = [part for part in parts if element_of(part, loop, use, ctx)]
+        others = [part for part in parts if part not in elements]
+        if elements and not any(mentions(part, loop) for part in others):
+            yield from advise(use, ctx)
+            return
 
 
-def _bare(node: ast.expr) -> ast.expr:
-    """The matrix without what is done to each alike: ``a[i].double()``, ``a[i] + eye``."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CASTS:
-        return _bare(node.func.value)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        return _bare(node.left)
-    return node
+_ALIKE = frozenset(
+    {"double", "float", "to", "contiguous", "clone", "detach", "transpose", "t", "conj", "adjoint"}
+)
+_TRANSPOSED = frozenset({"T", "mT", "H", "mH"})
+
+
+def _parts(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> Iterator[ast.expr]:
+    """What a matrix is made of, by what can be done to a whole batch alike: ``(m + m.mT) / 2`` of ``m``, twice, and 2."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
+        yield from _parts(node.left, loop, use, ctx)
+        yield from _parts(node.right, loop, use, ctx)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ALIKE:
+        yield from _parts(node.func.value, loop, use, ctx)
+    elif isinstance(node, ast.Attribute) and node.attr in _TRANSPOSED:
+        yield from _parts(node.value, loop, use, ctx)
+    else:
+        value = ctx.uses.flow.definition(node, use.place.scope) if isinstance(node, ast.Name) else None
+        if value is not None and value in own(loop.body):
+            yield from _parts(value, loop, use, ctx)
+        else:
+            yield node

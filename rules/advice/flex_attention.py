@@ -26,15 +26,14 @@ torch/nn/attention/flex_attention.py.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
+from ._seen.masks import Masks, Pattern
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -48,101 +47,15 @@ rule = Rule(
     kinds=frozenset({Kind.CALL}),
 )
 
-_TRIANGLES = frozenset({"tril", "triu"})
-_FILLS = frozenset({"ones", "full", "zeros", "ones_like", "tensor"})
-_DEPTH = 6
-
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     mask = argument(use.call, 3, "attn_mask") if use.call is not None else None
     if mask is None:
         return
-    pattern = _pattern(mask, use, ctx, _DEPTH)
-    if pattern == "causal":
-        yield from advise(
-            use,
-            ctx,
-            "this mask is causal: `is_causal=True` says so without the tensor",
-            at=mask,
-            since=(2, 0),
-        )
+    pattern = Masks(use, ctx).pattern(mask, use.place.scope)
+    if pattern is Pattern.CAUSAL:
+        message = "this mask is causal: `is_causal=True` says so without the tensor"
+        yield from advise(use, ctx, message, at=mask, since=(2, 0))
     elif pattern is not None:
         yield from advise(use, ctx, at=mask)
-
-
-def _pattern(node: ast.expr, use: Use, ctx: Context, depth: int) -> str | None:
-    """``causal`` or ``positions`` for a mask that is worked out of positions alone, through variables and casts."""
-    if depth == 0:
-        return None
-    if isinstance(node, ast.Name):
-        value = ctx.uses.flow.definition(node, use.place.scope)
-        return None if value is None else _pattern(value, use, ctx, depth - 1)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Invert, ast.USub)):
-        return _of_positions(_pattern(node.operand, use, ctx, depth - 1))
-    if isinstance(node, ast.Subscript):
-        return _pattern(node.value, use, ctx, depth - 1)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr)):
-        sides = [_pattern(side, use, ctx, depth - 1) for side in (node.left, node.right)]
-        return "positions" if all(sides) else None
-    if isinstance(node, ast.Compare):
-        counted = any(_counts(side, use, ctx, depth - 1) for side in (node.left, *node.comparators))
-        return "positions" if counted and _is_square(node, use, ctx) else None
-    if isinstance(node, ast.Call):
-        return _called(node, use, ctx, depth)
-    return None
-
-
-def _called(node: ast.Call, use: Use, ctx: Context, depth: int) -> str | None:
-    name = leaf(node.func)
-    if name in _TRIANGLES:
-        filled = node.args[0] if ctx.resolve(node.func, use) is not None and node.args else _receiver(node)
-        plain = isinstance(filled, ast.Call) and leaf(filled.func) in _FILLS
-        shifted = len(node.args) > 1 or any(keyword.arg == "diagonal" for keyword in node.keywords)
-        if not plain:
-            return None
-        return "causal" if name == "tril" and not shifted else "positions"
-    if name in ("to", "bool", "unsqueeze", "view", "expand", "float", "type", "logical_not", "contiguous"):
-        receiver = _receiver(node)
-        found = _pattern(receiver, use, ctx, depth - 1) if receiver is not None else None
-        return _of_positions(found) if name in ("float", "type", "logical_not") else found
-    return None
-
-
-def _of_positions(found: str | None) -> str | None:
-    """What is left of a pattern after its values have changed their meaning."""
-    return None if found is None else "positions"
-
-
-def _receiver(node: ast.Call) -> ast.expr | None:
-    return node.func.value if isinstance(node.func, ast.Attribute) else None
-
-
-def _counts(node: ast.expr, use: Use, ctx: Context, depth: int) -> bool:
-    """Whether an expression is made of positions: ``torch.arange(n)[:, None]``."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.Call) and leaf(part.func) == "arange":
-            return True
-        if isinstance(part, ast.Name) and depth > 0:
-            value = ctx.uses.flow.definition(part, use.place.scope)
-            if value is not None and _counts(value, use, ctx, depth - 2):
-                return True
-    return False
-
-
-def _is_square(node: ast.Compare, use: Use, ctx: Context) -> bool:
-    """Whether positions are held against positions, and not against lengths: two of the parts add a dimension."""
-    added = 0
-    waiting: list[ast.AST] = [node]
-    for part in waiting:
-        if len(waiting) > 200:
-            return False
-        added += isinstance(part, ast.Subscript) and any(
-            isinstance(index, ast.Constant) and index.value is None for index in ast.walk(part.slice)
-        )
-        added += isinstance(part, ast.Call) and leaf(part.func) in ("unsqueeze", "view", "reshape")
-        if isinstance(part, ast.Name):
-            value = ctx.uses.flow.definition(part, use.place.scope)
-            waiting += [value] if value is not None else []
-        waiting += ast.iter_child_nodes(part)
-    return added >= 2

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 rule = Rule(
     code="AD923",
-    symbols=("torch.compile",),
-    pairs={"torch.compile": ()},
+    symbols=("torch.compile", ".compile"),
+    pairs={"torch.compile": (), ".compile": ()},
     message="the model repeats one block; compiling the block alone starts much faster",
     since=(2, 5),
     default=False,

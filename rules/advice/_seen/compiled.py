@@ -24,9 +24,13 @@ def compiled(use: Use, ctx: Context) -> Definition | None:
     """The function, or the class of the module, that ``torch.compile(…)`` or ``@torch.compile`` is given."""
     if use.decorated is not None:
         return use.decorated
-    if use.call is None or not use.call.args:
+    if use.call is None:
         return None
-    return _definition(use.call.args[0], use.place.scope, use, ctx, _DEPTH)
+    if use.symbol.startswith(".") and isinstance(
+        use.node, ast.Attribute
+    ):  # of the module itself: `model.compile()`
+        return _definition(use.node.value, use.place.scope, use, ctx, _DEPTH)
+    return None if not use.call.args else _definition(use.call.args[0], use.place.scope, use, ctx, _DEPTH)
 
 
 def code_of(defined: Definition) -> Function | None:

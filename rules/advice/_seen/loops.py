@@ -60,6 +60,12 @@ def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
     return counted and is_batch(node.value, use, ctx) and not _is_bound(node.value.id, loop)
 
 
+def mentions(node: ast.expr, loop: Loop) -> bool:
+    """Whether an expression names what a loop counts or takes."""
+    names = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+    return any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(node))
+
+
 def _is_unbound_batch(over: ast.expr, use: Use, ctx: Context) -> bool:
     """Whether a loop goes over a tensor, or over what its ``unbind`` gives."""
     if isinstance(over, ast.Call) and leaf(over.func) == "unbind":
