@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
@@ -51,34 +50,54 @@ _WINDOWS = frozenset({"win32", "nt", "Windows", "win", "windows"})
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    for inner, outer in pairwise(use.place.outwards()):
-        node = outer.statement
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            break
-        if isinstance(node, ast.If) and _leaves_out(node.test, inner.statement in node.body):
-            yield from advise(use, ctx)
-            return
+    if any(_leaves_out(test, taken, use, ctx) for test, taken in _conditions(use)):
+        yield from advise(use, ctx)
+
+
+def _conditions(use: Use) -> Iterator[tuple[ast.expr, bool]]:
+    """The tests around a use inside of its function, and those before it that leave, each with what it must give."""
     for parent in use.parents:
-        inside = isinstance(parent, ast.IfExp) and parent.test not in use.parents
-        if inside and _leaves_out(parent.test, parent.body in (*use.parents, use.node)):  # type: ignore[attr-defined]
-            yield from advise(use, ctx)
+        if isinstance(parent, ast.IfExp) and parent.test not in use.parents:
+            yield parent.test, parent.body in (*use.parents, use.node)
+    for place in use.place.outwards():
+        if isinstance(place.statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return
+        for before in place.before():
+            if (
+                isinstance(before, ast.If)
+                and not before.orelse
+                and isinstance(before.body[-1], (ast.Return, ast.Raise))
+            ):
+                yield before.test, False
+        outer = place.parent.statement if place.parent is not None else None
+        if isinstance(outer, ast.If):
+            yield outer.test, place.statement in outer.body
 
 
-def _leaves_out(test: ast.expr, taken: bool) -> bool:
+def _leaves_out(test: ast.expr, taken: bool, use: Use, ctx: Context) -> bool:
     """Whether what runs where ``test`` is ``taken`` never runs on Windows."""
+    if isinstance(test, ast.Name):
+        value = ctx.uses.flow.definition(test, use.place.scope)
+        return value is not None and not isinstance(value, ast.Name) and _leaves_out(value, taken, use, ctx)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _leaves_out(test.operand, not taken)
+        return _leaves_out(test.operand, not taken, use, ctx)
     if isinstance(test, ast.BoolOp):
-        return isinstance(test.op, ast.And) is taken and any(
-            _leaves_out(value, taken) for value in test.values
-        )
+        decisive = isinstance(test.op, ast.And) is taken
+        return decisive and any(_leaves_out(value, taken, use, ctx) for value in test.values)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        windows = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value in _WINDOWS
-        asked = leaf(test.left.func if isinstance(test.left, ast.Call) else test.left)
-        if not windows or asked not in ("platform", "name", "system"):
-            return False
-        return isinstance(test.ops[0], (ast.NotEq, ast.NotIn) if taken else (ast.Eq, ast.In))
-    if isinstance(test, ast.Call) and leaf(test.func) == "startswith" and not taken:
-        return leaf(test.func.value) == "platform" and getattr(test.args[0], "value", None) in _WINDOWS  # type: ignore[attr-defined]
+        named = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value in _WINDOWS
+        unlike = isinstance(test.ops[0], ast.NotEq if taken else ast.Eq)
+        return named and unlike and _asked(test.left) in ("platform", "name", "system")
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr == "startswith":
+        start = getattr(test.args[0], "value", None) if test.args else None
+        return not taken and start in _WINDOWS and _asked(test.func.value) in ("platform", "system")
     return False
+
+
+def _asked(node: ast.expr) -> str | None:
+    """What an expression asks for: ``system`` of ``platform.system().lower()``."""
+    if isinstance(node, ast.Call):
+        return _asked(node.func)
+    if isinstance(node, ast.Attribute) and node.attr in ("lower", "upper", "strip"):
+        return _asked(node.value)
+    return leaf(node)
