@@ -13,7 +13,7 @@ Needs: torch 2.12 (2.4 on a CPU).
 Brings: fewer launches and less memory traffic in each step, as the release blog says; it names no figure.
 
 When not: gradients are sparse (`nn.Embedding(sparse=True)`) or complex, the step has to be differentiable, or results have
-to be equal to the last bit. Files that make sparse gradients are left alone.
+to be equal to the last bit. Files that make sparse gradients are left alone, and tests.
 
 Measure: `python -m timeit -s "import torch; p = [torch.randn(256, 256, device='cuda', requires_grad=True) for _ in
 range(200)]; o = torch.optim.Adagrad(p, fused=True); [setattr(x, 'grad', torch.randn_like(x)) for x in p]"
@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Kind, Rule
 
 from ._seen.advice import advise
+from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -56,5 +57,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if call is None or any(keyword.arg in _DECIDED for keyword in call.keywords):
         return
     starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-    if not starred and not _SPARSE.search(ctx.source.text):
+    if not starred and not _SPARSE.search(ctx.source.text) and not is_trial(ctx):
         yield from advise(use, ctx)

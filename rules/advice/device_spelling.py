@@ -18,7 +18,7 @@ Brings: the same code on other accelerators; nothing gets faster.
 
 When not: the code around is for this device alone. Nothing is said in functions, classes and files that are named after
 the device, where a test of the device's name decides, in files that use what only this device has (`torch.cuda.Event`,
-NVTX, NCCL, Triton), in tests, and in projects with kernels of their own in CUDA.
+NVTX, NCCL, Triton) or know `torch.accelerator` already, in tests, and in projects with kernels of their own in CUDA.
 
 Source: https://docs.pytorch.org/docs/stable/accelerator.html; torch 2.6, 2.7, 2.9, 2.10 and 2.15 wheels:
 torch/accelerator/__init__.py, torch/accelerator/memory.py.
@@ -87,13 +87,19 @@ _QUIET = frozenset(
 _ONE_KIND = re.compile(
     (
         rf"torch\.cuda\.(?!(?:{_PORTABLE})\b)\w|torch\.version\.(?:cuda|hip)|ProfilerActivity\.CUDA"
-        r"|\b(?:nccl|nvtx|triton|cupy|jax|pynvml|vllm|sglang|tensorrt|flash_attn|cpp_extension|get_device_capability)\b"
+        r"|\b(?:nccl|nvtx|triton|cupy|jax|pynvml|vllm|sglang|megatron|transformer_engine|apex|deepspeed|tensorrt|flash_attn|cpp_extension|get_device_capability)\b"
     ).encode()
 )
 """What makes a file one for a single kind of device."""
 
 _KERNELS = {" .cu .cuh ": r"__global__"}
-_BUILDS = (("cpp_extension",), ("CUDAExtension",))
+_BOUND = (
+    (("cpp_extension",), ("CUDAExtension",)),
+    (("pynvml",), (r"(?m)^\s*(?:import|from)\s+pynvml\b",)),
+)
+"""What some file of a project says that is for NVIDIA's GPUs."""
+
+_KNOWN = re.compile(rb"torch\.accelerator\b|hasattr\(\s*torch\s*,\s*[\"']accelerator[\"']")
 
 _OWN_NAME = re.compile(r"(?i)cuda|xpu|rocm|hip(?![a-z])|nvidia")
 
@@ -103,7 +109,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     name = ctx.source.path.replace("\\", "/").rpartition("/")[2]
     if any(_OWN_NAME.search(own) for own in (name, *names_around(use))) or _is_for_one_device(use):
         return
-    if _ONE_KIND.search(ctx.source.text) or is_trial(ctx) or _has_kernels(ctx):
+    if _ONE_KIND.search(ctx.source.text) or _KNOWN.search(ctx.source.text) or is_trial(ctx) or _is_bound(ctx):
         return
     if use.symbol == _AVAILABLE:
         instead = _instead(use)
@@ -118,9 +124,9 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     )
 
 
-def _has_kernels(ctx: Context) -> bool:
-    """Whether the project has kernels in CUDA, or builds some."""
-    return any(ctx.elsewhere(_KERNELS)) or bool(ctx.project.spelling(_BUILDS, beside=""))
+def _is_bound(ctx: Context) -> bool:
+    """Whether the project has kernels in CUDA, builds some, or asks NVIDIA's driver."""
+    return any(ctx.elsewhere(_KERNELS)) or bool(ctx.project.spelling(*_BOUND, beside=""))
 
 
 _FOUND = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
@@ -152,7 +158,8 @@ def _is_for_one_device(use: Use) -> bool:
     tests = [outer.test for outer in use.place.ancestors() if isinstance(outer, (ast.If, ast.While))]
     tests += [parent.test for parent in use.parents if isinstance(parent, ast.IfExp)]
     return any(
-        isinstance(part, ast.Constant) and isinstance(part.value, str) and _OWN_NAME.search(part.value)
+        (isinstance(part, ast.Constant) and isinstance(part.value, str) and _OWN_NAME.search(part.value))
+        or (isinstance(part, ast.Attribute) and part.attr in ("is_cuda", "is_xpu"))
         for test in tests
         for part in ast.walk(test)
     )
