@@ -67,15 +67,23 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 def _is_step(node: ast.expr, use: Use, ctx: Context) -> bool:
     """Whether ``node`` is the ``step`` of an optimizer that divides, made in this file."""
-    if not (isinstance(node, ast.Attribute) and node.attr == "step" and isinstance(node.value, ast.Name)):
+    if not (isinstance(node, ast.Attribute) and node.attr == "step"):
         return False
-    scope = use.place.scope.find(node.value.id)
-    bindings = scope.bindings[node.value.id] if scope is not None else []
-    if len(bindings) != 1 or not isinstance(bindings[0].value, ast.Call):
+    made = list(_made(node.value, use))
+    if len(made) != 1 or not isinstance(made[0], ast.Call):
         return False
-    made = ctx.uses.names.resolve(bindings[0].value.func, bindings[0].scope)
-    return (
-        made is not None
-        and made.names[0].startswith("torch.optim.")
-        and leaf(bindings[0].value.func) in _DIVIDE
-    )
+    named = ctx.resolve(made[0].func, use)
+    return named is not None and named.names[0].startswith("torch.optim.") and leaf(made[0].func) in _DIVIDE
+
+
+def _made(node: ast.expr, use: Use) -> Iterator[ast.expr | None]:
+    """What is assigned to a variable, or to an attribute of the object, wherever that is."""
+    if isinstance(node, ast.Name):
+        scope = use.place.scope.find(node.id)
+        yield from (binding.value for binding in scope.bindings[node.id]) if scope is not None else ()
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        around = next((outer for outer in use.place.ancestors() if isinstance(outer, ast.ClassDef)), None)
+        for part in ast.walk(around) if around is not None else ():
+            if isinstance(part, ast.Assign):
+                kept = [target.attr for target in part.targets if isinstance(target, ast.Attribute)]
+                yield from [part.value] * kept.count(node.attr)

@@ -48,6 +48,7 @@ _NAMES: dict[str, tuple[str, Version]] = {
     "current_device": ("current_device_index", (2, 6)),
     "device_count": ("device_count", (2, 6)),
     "set_stream": ("set_stream", (2, 6)),
+    "current_stream": ("current_stream", (2, 6)),
     "empty_cache": ("empty_cache", (2, 9)),
     "memory_allocated": ("memory_allocated", (2, 9)),
     "max_memory_allocated": ("max_memory_allocated", (2, 9)),
@@ -87,7 +88,7 @@ _QUIET = frozenset(
 _ONE_KIND = re.compile(
     (
         rf"torch\.cuda\.(?!(?:{_PORTABLE})\b)\w|torch\.version\.(?:cuda|hip)|ProfilerActivity\.CUDA"
-        r"|\b(?:nccl|nvtx|triton|cupy|jax|pynvml|vllm|sglang|megatron|transformer_engine|apex|deepspeed|tensorrt|flash_attn|cpp_extension|get_device_capability)\b"
+        r"|\b(?:cuda_stream|sycl_queue|nccl|nvtx|triton|cupy|jax|pynvml|vllm|sglang|megatron|transformer_engine|apex|deepspeed|tensorrt|flash_attn|cpp_extension|get_device_capability)\b"
     ).encode()
 )
 """What makes a file one for a single kind of device."""

@@ -62,6 +62,24 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     if any(isinstance(node, ast.Call) and _is_range(node.func) for node in own(captured.body)):
         yield from advise(use, ctx)
+    elif ctx.uses.once((rule.code, "profiled"), lambda: _is_replay_profiled(ctx.source.tree)):
+        yield from advise(
+            use, ctx, "a profile of the graph's replay has no names; `enable_annotations=True` gives it some"
+        )
+
+
+def _is_replay_profiled(tree: ast.Module) -> bool:
+    """Whether a graph is replayed under a profiler."""
+    return any(
+        isinstance(part, ast.Call) and leaf(part.func) == "replay"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.With) and any(_is_profiler(item.context_expr) for item in node.items)
+        for part in own(node.body)
+    )
+
+
+def _is_profiler(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and leaf(node.func) == "profile"
 
 
 def _is_range(function: ast.expr) -> bool:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 rule = Rule(
     code="AD941",
-    symbols=("torch.export.save", "torch.export.load"),
-    pairs=dict.fromkeys(("torch.export.save", "torch.export.load"), ()),
+    symbols=("torch.export.save",),
+    pairs={"torch.export.save": ()},
     message="before torch 2.12 `{symbol}` does not know `float8_e8m0fnu`",
     since=(2, 12),
     kinds=frozenset({Kind.CALL}),

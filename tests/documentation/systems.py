@@ -209,7 +209,7 @@ SYSTEMS = (
         "Regional compilation",
         "2.5",
         "repeated blocks are compiled once",
-        "AD923 AD924",
+        "AD923 AD924 AD928",
         "import torch\nfrom torch import nn\n\nclass Net(nn.Module):\n    def __init__(self, n):\n"
         "        self.blocks = nn.ModuleList([nn.TransformerEncoderLayer(8, 2) for _ in range(n)])\n"
         "    def forward(self, x):\n        return self.blocks[0](x)\n\nnet = torch.compile(Net(12))",
