@@ -28,6 +28,7 @@ torch/cuda/_graph_annotations.py (`mark_kernels`).
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,9 @@ rule = Rule(
     kinds=frozenset({Kind.CALL}),
 )
 
+_TRACED = re.compile(rb"\b(?:export_chrome_trace|tensorboard_trace_handler|on_trace_ready)\b")
+"""What shows that somebody looks at a trace, and not at times alone."""
+
 _RANGES = frozenset({"record_function", "range_push", "range_start", "annotate"})
 
 
@@ -62,7 +66,9 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     if any(isinstance(node, ast.Call) and _is_range(node.func) for node in own(captured.body)):
         yield from advise(use, ctx)
-    elif ctx.uses.once((rule.code, "profiled"), lambda: _is_replay_profiled(ctx.source.tree)):
+    elif _TRACED.search(ctx.source.text) and ctx.uses.once(
+        (rule.code, "profiled"), lambda: _is_replay_profiled(ctx.source.tree)
+    ):
         yield from advise(
             use, ctx, "a profile of the graph's replay has no names; `enable_annotations=True` gives it some"
         )
