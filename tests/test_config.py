@@ -84,6 +84,9 @@ class TestSelection:
         assert settings(show=("ts101",)).shows("TS101", "info")
         assert settings(select=("TS101",)).shows("TS101", "info")
         assert not settings(select=("TS",)).shows("TS101", "info")
+        assert settings(select=("AD",)).shows("AD901", "info")
+        assert settings(extend_select=("advice",)).shows("AD901", "info")
+        assert not settings(select=("ALL",)).shows("AD901", "info")
 
 
 class TestLayers:

@@ -1,8 +1,8 @@
 """A feature of the target version needs more than this machine has, or the tables do not know.
 
 Why: Newer torch has features that need a newer system: `torch.cond` inside a CUDA graph needs CUDA 12.4,
-Metal 4 shaders need macOS 26, expandable segments need ROCm 7.0.2. For some GPUs the tables do not know which
-build runs.
+Metal 4 shaders need macOS 26, expandable segments need ROCm 7.0.2, and 2:4 sparsity with FP8 on gfx950 needs ROCm 7.12.
+For some GPUs the tables do not know which build runs.
 
 What to do: Nothing has to be done, unless you need the feature.
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from tests.documentation.declared import ROOT, own_rules, severities
 from tests.documentation.examples import EXAMPLES
 from tests.documentation.rewrites import REWRITES, Rewrite
+from tests.documentation.systems import BLOGS, SYSTEMS
 from torchmigrate import api
 from torchmigrate.api import Context
 from torchmigrate.cli.pages import as_page
@@ -29,7 +30,7 @@ _LIST = re.compile(r"^(?!- )(\S.*)\n(?= {0,3}- )", re.MULTILINE)
 """The line before a list: many renderers want an empty one between them."""
 OTHERS = "Z"
 """How the codes of rules begin that other packages bring; no rule here does."""
-RESERVED = {"AD9": "advice"}
+RESERVED: dict[str, str] = {}
 """Codes that are set aside for families to come."""
 
 
@@ -72,6 +73,7 @@ def parts() -> list[Part]:
         Part(DOCS / "rules.md", "rules", rules_index),
         Part(DOCS / "settings.md", "settings", config.markdown),
         Part(DOCS / "plugins.md", "example", plugin_example),
+        Part(DOCS / "systems.md", "systems", systems_table),
     ]
 
 
@@ -198,6 +200,26 @@ def plugin_example() -> str:
     """The rule of the package that shows how others bring rules."""
     file = ROOT / "tests" / "data" / "plugin" / "acme_torch_rules" / "acme" / "global_seed.py"
     return f"```python\n{file.read_text('utf-8')}```\n"
+
+
+def systems_table() -> str:
+    """The systems of the release blogs, with what serves their users."""
+    rows = []
+    for system in SYSTEMS:
+        blog = f"[{system.blog}]({BLOGS[system.blog]})"
+        example = _inline(system.example)
+        if not system.is_command and system.file != "example.py":
+            example = f"`{system.file}`: {example}"
+        rows.append((system.name, blog, system.fact, ", ".join(map(_linked, system.served_by)), example))
+    return _table(("System", "Blog", "What", "Served by", "Example"), rows)
+
+
+def _linked(served_by: str) -> str:
+    """A code with a link to its page; a family and a command as they are."""
+    rule = own_rules().get(served_by)
+    if rule is None:
+        return f"`{served_by}`" if served_by[0].isupper() else f"`torchmigrate {served_by}`"
+    return f"[`{rule.code}`](rules/{rule.code}.md)"
 
 
 def _doc(member: object) -> str:

@@ -12,6 +12,8 @@ from torchmigrate.model.vocabulary import Safety
 
 URL = re.compile(r"https://[\w.-]+/\S*")
 IN_A_WHEEL = re.compile(r"(?=.*\bwheels?\b)(?=.*\btorch\w*/[\w/]+)", re.DOTALL)
+ADVICE = ("Needs", "Brings", "When not")
+"""What a piece of advice has to say besides."""
 HERE = re.compile(r"`(torchmigrate/[\w./]+)`")
 
 
@@ -32,6 +34,7 @@ def missing(rule: Rule) -> list[str]:
         "before and after, or What to do": shown,
         "Fix safety": rule.safety is Safety.MANUAL or part(rule, "Fix safety"),
         "Source": URL.search(source) or IN_A_WHEEL.match(source) or HERE.search(source),
+        **{name: not rule.code.startswith("AD") or part(rule, name) for name in ADVICE},
     }
     return [name for name, there in has.items() if not there]
 
@@ -74,3 +77,10 @@ Source: torch 2.12 wheel: torch/old.py.
 def test_a_part_that_is_left_out_is_missed(part_of_it: str, name: str) -> None:
     assert missing(Rule("TS199", safety=Safety.SAFE, doc=WHOLE)) == []
     assert name in missing(Rule("TS199", safety=Safety.SAFE, doc=WHOLE.replace(part_of_it, "", 1)))
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_advice_says_what_it_needs_and_brings_and_when_not(name: str) -> None:
+    whole = WHOLE + "\nNeeds: torch 2.12.\n\nBrings: speed.\n\nWhen not: on a CPU.\n"
+    assert missing(Rule("AD999", safety=Safety.SAFE, doc=whole)) == []
+    assert missing(Rule("AD999", safety=Safety.SAFE, doc=whole.replace(f"{name}: ", ""))) == [name]

@@ -290,6 +290,11 @@ def notes(facts: Facts, build: Build | None) -> Iterator[Finding]:
         yield info("RT031", f"torch's Metal 4 shaders need macOS 26; this is macOS {mac}")
     if facts.rocm and matrix.number(facts.rocm) < (7, 0, 2):
         yield info("RT031", f"expandable segments need ROCm 7.0.2; this is ROCm {facts.rocm}")
+    sparse = [gpu for gpu in facts.gpus if gpu.capability == "gfx950"]
+    if sparse and facts.rocm and matrix.number(facts.rocm) < (7, 12):
+        yield info(
+            "RT031", f"2:4 sparsity with FP8 on {names(sparse)} needs ROCm 7.12; this is ROCm {facts.rocm}"
+        )
     cuda = facts.driver.cuda
     new = build is not None and build.cuda is not None and matrix.number(build.torch) >= (2, 12)
     if new and cuda and matrix.number(cuda) < (12, 4):

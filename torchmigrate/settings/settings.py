@@ -127,6 +127,9 @@ def setting(kind: Kind[T], default: T, help: str, *, metavar: str = "", option: 
     return declared
 
 
+ADVICE = "AD"
+"""How the codes of the family begin whose rules are off unless selected."""
+
 _PRESENTATION = frozenset(
     ["baseline", "exclude", "extend_exclude", "fail_on", "force_exclude", "jobs", "output_format", "show"]
 )
@@ -250,11 +253,16 @@ class Settings:
         )
 
     def shows(self, code: str, severity: str) -> bool:
-        """Whether the text formats list the findings of ``code`` one by one: by ``show``, or selected by name."""
+        """Whether the text formats list the findings of ``code`` one by one: by ``show``, or selected by name.
+
+        For advice, which nobody sees who has not asked for it, any selector but ALL is a name.
+        """
+        chosen = self.select + self.extend_select
         return (
             severity in ("error", "warning", *self.show)
             or _names(self.show, code)
-            or _names(self.select + self.extend_select, code)
+            or _names(chosen, code)
+            or (code.startswith(ADVICE) and _specificity(chosen, code, "advice") > 0)
         )
 
 

@@ -1,0 +1,1 @@
+"""What newer releases of torch do better than the code at hand: advice, off unless selected."""

@@ -1,0 +1,67 @@
+"""What a file compiles, exports or captures, as far as it stands in the file itself."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from .nodes import Function
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Scope
+
+_SAME = frozenset(
+    {"to", "cuda", "cpu", "xpu", "eval", "train", "half", "float", "bfloat16", "double", "requires_grad_"}
+)
+"""Methods of a module that give the module back."""
+_DEPTH = 8
+
+Definition = Function | ast.ClassDef
+
+
+def compiled(use: Use, ctx: Context) -> Definition | None:
+    """The function, or the class of the module, that ``torch.compile(…)`` or ``@torch.compile`` is given."""
+    if use.decorated is not None:
+        return use.decorated
+    if use.call is None:
+        return None
+    if use.symbol.startswith(".") and isinstance(
+        use.node, ast.Attribute
+    ):  # of the module itself: `model.compile()`
+        return _definition(use.node.value, use.place.scope, use, ctx, _DEPTH)
+    return None if not use.call.args else _definition(use.call.args[0], use.place.scope, use, ctx, _DEPTH)
+
+
+def code_of(defined: Definition) -> Function | None:
+    """What runs when it is called: a function itself, a module's ``forward``."""
+    if not isinstance(defined, ast.ClassDef):
+        return defined
+    return next(
+        (part for part in defined.body if isinstance(part, Function) and part.name == "forward"), None
+    )
+
+
+def _definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth: int) -> Definition | None:
+    if depth == 0:
+        return None
+    if isinstance(node, ast.Name):
+        owner = scope.find(node.id)
+        bindings = owner.bindings[node.id] if owner is not None else []
+        if len(bindings) == 1 and isinstance(bindings[0].node, (*_FUNCTIONS, ast.ClassDef)):
+            return bindings[0].node
+        value = ctx.uses.flow.definition(node, scope)
+        return None if value is None else _definition(value, scope, use, ctx, depth - 1)
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
+            return _definition(node.func.value, scope, use, ctx, depth - 1)
+        made = _definition(node.func, scope, use, ctx, depth - 1) if isinstance(node.func, ast.Name) else None
+        return made if isinstance(made, ast.ClassDef) else None
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        around = next((outer for outer in use.place.ancestors() if isinstance(outer, ast.ClassDef)), None)
+        parts = around.body if around is not None else []
+        return next((part for part in parts if isinstance(part, Function) and part.name == node.attr), None)
+    return None
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

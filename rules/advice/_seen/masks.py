@@ -1,0 +1,151 @@
+"""Attention masks that are worked out of positions alone."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from typing import TYPE_CHECKING
+
+from torchmigrate.semantics.resolve import leaf, string
+
+from .nodes import Function
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Scope
+
+_FILLS = frozenset({"ones", "full", "zeros", "ones_like", "tensor", "full_like"})
+_KEEPS = frozenset({"to", "bool", "unsqueeze", "view", "expand", "contiguous", "reshape"})
+_CHANGES = frozenset({"float", "type", "logical_not", "half", "bfloat16"})
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+_DEPTH = 8
+_LARGEST = 200
+"""Nodes of an expression beyond which it is taken for something else."""
+
+
+class Pattern(enum.Enum):
+    """What is known of a mask."""
+
+    CAUSAL = enum.auto()
+    """True where a position may see another that is not behind it."""
+    POSITIONS = enum.auto()
+    """Anything else that is worked out of positions."""
+
+
+class Masks:
+    """The patterns of masks in one file."""
+
+    def __init__(self, use: Use, ctx: Context) -> None:
+        self._use = use
+        self._ctx = ctx
+
+    def pattern(self, node: ast.expr, scope: Scope, depth: int = _DEPTH) -> Pattern | None:
+        """What an expression in ``scope`` is, through variables, buffers of the module and casts; None for data."""
+        if depth == 0:
+            return None
+        if isinstance(node, ast.Name):
+            value = self._ctx.uses.flow.definition(node, scope)
+            return None if value is None else self.pattern(value, scope, depth - 1)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node, depth)
+        if isinstance(node, ast.Subscript):
+            return self.pattern(node.value, scope, depth - 1)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Invert, ast.USub)):
+            return _changed(self.pattern(node.operand, scope, depth - 1))
+        if isinstance(node, ast.Call):
+            return self._called(node, scope, depth)
+        sides = _sides(node)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr)):
+            return Pattern.POSITIONS if all(self.pattern(side, scope, depth - 1) for side in sides) else None
+        if isinstance(node, ast.Compare) and isinstance(sides[-1], ast.Constant):
+            found = _changed(self.pattern(sides[0], scope, depth - 1))
+            return found or self._of_positions(node, scope)
+        return self._of_positions(node, scope) if sides else None
+
+    def _called(self, node: ast.Call, scope: Scope, depth: int) -> Pattern | None:
+        name, receiver = leaf(node.func), node.func.value if isinstance(node.func, ast.Attribute) else None
+        resolved = self._ctx.uses.names.resolve(node.func, scope)
+        of_torch = resolved is not None and "()" not in resolved.names[0]
+        if name in ("tril", "triu"):
+            filled = node.args[0] if of_torch and node.args else receiver
+            return self._triangle(node, filled, at=1 if of_torch else 0)
+        if name == "masked_fill" and node.args and not of_torch:
+            return _changed(self.pattern(node.args[0], scope, depth - 1))
+        if name == "where" and of_torch and node.args:
+            return _changed(self.pattern(node.args[0], scope, depth - 1))
+        if receiver is None or of_torch or name not in _KEEPS | _CHANGES:
+            return None
+        found = self.pattern(receiver, scope, depth - 1)
+        return _changed(found) if name in _CHANGES else found
+
+    def _triangle(self, node: ast.Call, filled: ast.expr | None, at: int) -> Pattern | None:
+        if (
+            isinstance(filled, ast.Call)
+            and leaf(filled.func) in ("bool", "float")
+            and isinstance(filled.func, ast.Attribute)
+        ):
+            filled = filled.func.value
+        if not (isinstance(filled, ast.Call) and leaf(filled.func) in _FILLS):
+            return None
+        given = next((keyword.value for keyword in node.keywords if keyword.arg == "diagonal"), None)
+        given = node.args[at] if given is None and len(node.args) > at else given
+        diagonal = 0 if given is None else getattr(given, "value", None)
+        lower = leaf(node.func) == "tril" and diagonal == 0
+        additive = leaf(node.func) == "triu" and diagonal == 1 and "inf" in ast.unparse(filled)
+        return Pattern.CAUSAL if lower or additive else Pattern.POSITIONS
+
+    def _attribute(self, node: ast.Attribute, depth: int) -> Pattern | None:
+        """A buffer of the module around, by the one expression that it is given."""
+        if not (isinstance(node.value, ast.Name) and node.value.id == "self"):
+            return None
+        around = next(
+            (outer for outer in self._use.place.ancestors() if isinstance(outer, ast.ClassDef)), None
+        )
+        found = [
+            (value, scope)
+            for scope in self._ctx.uses.scopes.all
+            if isinstance(scope.node, Function) and around is not None and scope.node in around.body
+            for part in ast.walk(scope.node)
+            if (value := _kept(part, node.attr)) is not None
+        ]
+        return self.pattern(*found[0], depth - 1) if len(found) == 1 else None
+
+    def _of_positions(self, node: ast.expr, scope: Scope) -> Pattern | None:
+        """Whether positions are held against positions, and not against lengths: two parts add a dimension to a range."""
+        added, counted = 0, False
+        waiting: list[ast.AST] = [node]
+        for part in waiting:  # which grows
+            if len(waiting) > _LARGEST:
+                return None
+            counted |= isinstance(part, ast.Call) and leaf(part.func) == "arange"
+            added += isinstance(part, ast.Subscript) and any(
+                isinstance(index, ast.Constant) and index.value is None for index in ast.walk(part.slice)
+            )
+            added += isinstance(part, ast.Call) and leaf(part.func) in ("unsqueeze", "view", "reshape")
+            value = self._ctx.uses.flow.definition(part, scope) if isinstance(part, ast.Name) else None
+            waiting += [value] if value is not None else []
+            waiting += ast.iter_child_nodes(part)
+        return Pattern.POSITIONS if counted and added >= 2 else None
+
+
+def _kept(node: ast.AST, name: str) -> ast.expr | None:
+    """What a statement keeps as ``self.name``, or as the buffer of that name."""
+    if isinstance(node, ast.Assign):
+        target = node.targets[0]
+        return node.value if isinstance(target, ast.Attribute) and target.attr == name else None
+    if isinstance(node, ast.Call) and leaf(node.func) == "register_buffer" and len(node.args) > 1:
+        return node.args[1] if string(node.args[0]) == name else None
+    return None
+
+
+def _sides(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (*_ARITHMETIC, ast.BitAnd, ast.BitOr)):
+        return [node.left, node.right]
+    return []
+
+
+def _changed(found: Pattern | None) -> Pattern | None:
+    """What is left of a pattern after its values have changed their meaning."""
+    return None if found is None else Pattern.POSITIONS

@@ -1,0 +1,38 @@
+"""The nodes of a function that run when it runs, and the definitions around a use."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.semantics.nodes import children
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def own(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Everything in the statements of ``body`` but for what is inside of functions and classes defined there."""
+    waiting = list(body)
+    for node in waiting:  # which grows
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            waiting += children(node)
+
+
+def body_around(use: Use, ctx: Context) -> list[ast.stmt]:
+    """The body of the innermost function around a use, or of the module."""
+    for outer in use.place.ancestors():
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return outer.body
+    return ctx.source.tree.body
+
+
+def names_around(use: Use) -> Iterator[str]:
+    """The names of the functions and classes around a use, the innermost first."""
+    for outer in use.place.ancestors():
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield outer.name

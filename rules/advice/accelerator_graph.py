@@ -1,0 +1,70 @@
+"""A CUDA or XPU graph that `torch.accelerator.Graph` captures on any accelerator.
+
+Why: torch 2.12 has one class over the graphs of CUDA, XPU and accelerators outside of torch. It is a context manager
+itself, and takes at its construction what the older ones take at `capture_begin` or in `torch.cuda.graph`.
+
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool, capture_error_mode="relaxed"):
+        y = model(x)
+    →
+    graph = torch.accelerator.Graph(pool=pool, capture_error_mode="relaxed")
+    with torch.Stream(), graph:
+        y = model(x)
+
+What differs: `pool` and `capture_error_mode` move to the constructor, `capture_begin()` takes nothing; the mode is
+`"default"`, the backend's own, and not `"global"`; no side stream is made current, hence `torch.Stream()`;
+`debug_dump` takes the path alone. A `MemPool` is given by its `id`.
+
+Needs: torch 2.12.
+
+Brings: one spelling for all devices; nothing gets faster.
+
+When not: the code runs on CUDA only (as what calls the CUDA runtime itself), or needs what only `CUDAGraph` has: `raw_cuda_graph`, `pools`,
+`get_currently_capturing_graph`, `register_*`, `enable_annotations`, `check_input_liveness`, `make_graphed_callables`. Files
+that use one of these are left alone, and tests.
+
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/171269; torch 2.12 and
+2.15 wheels: torch/accelerator/graphs.py, torch/cuda/graphs.py, torch/xpu/graphs.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Kind, Rule
+
+from ._seen.advice import advise
+from ._seen.trials import is_trial
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+rule = Rule(
+    code="AD911",
+    symbols=(
+        "torch.cuda.CUDAGraph",
+        "torch.cuda.graphs.CUDAGraph",
+        "torch.xpu.XPUGraph",
+        "torch.xpu.graphs.XPUGraph",
+    ),
+    message="`torch.accelerator.Graph` captures on every accelerator what `{symbol}` captures on one; pool and error "
+    "mode move to the constructor",
+    since=(2, 12),
+    default=False,
+    kinds=frozenset({Kind.CALL}),
+)
+
+_ITS_OWN = re.compile(
+    rb"\braw_(?:cuda|xpu)_graph|\.pools\(|get_currently_capturing_graph|enable_annotations|check_input_liveness"
+    rb"|\bregister_(?:generator_state|destroy|replay|capture|post_instantiate)|make_graphed_callables"
+    rb"|\bdebug_dump\([^)\n]*verbose|\bcuda_stream\b|\bcudart\b|\bnvrtc\b|\bcuda\.bindings\b|cudaGraph|with_conditional_node"
+)
+"""What the graphs of one device can do and `torch.accelerator.Graph` cannot."""
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    if not _ITS_OWN.search(ctx.source.text) and not is_trial(ctx):
+        yield from advise(use, ctx)

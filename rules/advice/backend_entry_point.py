@@ -1,0 +1,57 @@
+"""A device backend that its users have to import, which torch 2.5 loads by itself.
+
+Why: a package that brings a device registers it under `PrivateUse1` when it is imported. Since torch 2.5 `import torch`
+calls what packages offer under the entry point `torch.backends`, so that the device is there without an import of its own.
+
+    torch.utils.rename_privateuse1_backend("acme")
+    →
+    [project.entry-points."torch.backends"]
+    acme = "torch_acme:_autoload"
+
+What to do: give the package a function that needs nothing but `import torch_acme`, and name it in the packaging metadata.
+The extension is imported in the middle of `import torch`: it must not need what torch imports later.
+
+Needs: torch 2.5; older releases ignore the entry point.
+
+Brings: programs run on the device without a change to their imports.
+
+When not: a test or an example that registers a device for itself alone. `TORCH_DEVICE_BACKEND_AUTOLOAD=0` turns loading off.
+
+Source: https://pytorch.org/blog/pytorch2-5/; torch 2.5 and 2.15 wheels: torch/__init__.py (`_import_device_backends`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Kind, Rule
+
+from ._seen.advice import advise
+from ._seen.trials import is_trial
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+rule = Rule(
+    code="AD913",
+    symbols=(
+        "torch.utils.rename_privateuse1_backend",
+        "torch.utils.backend_registration.rename_privateuse1_backend",
+    ),
+    message="a package that offers the entry point `torch.backends` has its device loaded by `import torch`",
+    since=(2, 5),
+    default=False,
+    kinds=frozenset({Kind.CALL}),
+)
+
+_OFFERED = r"torch\.backends[\"']?\s*[\]=:,)]"
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    if is_trial(ctx):
+        return
+    packaged = any(True for _ in ctx.elsewhere({" .toml .cfg ": _OFFERED}))
+    if not packaged and not ctx.project.spelling((("entry", "torch.backends"), (_OFFERED,)), beside=""):
+        yield from advise(use, ctx)

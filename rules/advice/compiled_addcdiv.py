@@ -1,0 +1,89 @@
+"""A compiled optimizer step, or `addcdiv`, whose last bits move with torch 2.12.
+
+Why: up to torch 2.11 Inductor multiplied, divided and added one after the other for `addcdiv`. Since 2.12 it uses a fused
+multiply-add and a division rounded to nearest on CUDA and XPU, as the eager kernels do, so that compiled results come closer
+to eager ones, and differ from those that older releases compiled. Adam, AdamW, NAdam, Adamax, Adagrad and RMSprop divide so.
+
+    step = torch.compile(optimizer.step)
+
+What to do: nothing in the code. Where tests compare runs to the last bit, or a run is resumed under the new release, expect a
+difference and record the expected values anew.
+
+Needs: torch 2.12; not on ROCm, and not for whole numbers.
+
+Brings: compiled optimizers that agree with eager ones; the release blog speaks of bitwise parity on XPU.
+
+When not: nothing compares the numbers, or the step runs eagerly.
+
+Measure: `pytest -k compile` of the project on both releases, with `torch.testing.assert_close(new, old, rtol=0, atol=0)`.
+
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.11 and 2.12 wheels: torch/_inductor/lowering.py
+(`addcdiv`), torch/optim/adam.py.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.resolve import leaf
+
+from ._seen.advice import advise
+from ._seen.compiled import code_of, compiled
+from ._seen.nodes import own
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+rule = Rule(
+    code="AD922",
+    symbols=("torch.compile",),
+    pairs={"torch.compile": ()},
+    message="the compiled `addcdiv` in here is rounded as the eager one: results differ in the last bits from those of "
+    "older releases on CUDA and XPU",
+    since=(2, 12),
+    default=False,
+    kinds=frozenset({Kind.CALL, Kind.DECORATOR}),
+)
+
+_DIVIDE = frozenset({"Adam", "AdamW", "NAdam", "Adamax", "Adagrad", "RMSprop"})
+_ADDCDIV = frozenset({"addcdiv", "addcdiv_", "_foreach_addcdiv", "_foreach_addcdiv_"})
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    given = use.call.args[0] if use.call is not None and use.call.args else None
+    if given is not None and _is_step(given, use, ctx):
+        yield from advise(use, ctx)
+        return
+    defined = compiled(use, ctx)
+    code = code_of(defined) if defined is not None else None
+    calls = [node.func for node in own(code.body) if isinstance(node, ast.Call)] if code is not None else []
+    if any(leaf(function) in _ADDCDIV or _is_step(function, use, ctx) for function in calls):
+        yield from advise(use, ctx)
+
+
+def _is_step(node: ast.expr, use: Use, ctx: Context) -> bool:
+    """Whether ``node`` is the ``step`` of an optimizer that divides, made in this file."""
+    if not (isinstance(node, ast.Attribute) and node.attr == "step"):
+        return False
+    made = list(_made(node.value, use))
+    if len(made) != 1 or not isinstance(made[0], ast.Call):
+        return False
+    named = ctx.resolve(made[0].func, use)
+    return named is not None and named.names[0].startswith("torch.optim.") and leaf(made[0].func) in _DIVIDE
+
+
+def _made(node: ast.expr, use: Use) -> Iterator[ast.expr | None]:
+    """What is assigned to a variable, or to an attribute of the object, wherever that is."""
+    if isinstance(node, ast.Name):
+        scope = use.place.scope.find(node.id)
+        yield from (binding.value for binding in scope.bindings[node.id]) if scope is not None else ()
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        around = next((outer for outer in use.place.ancestors() if isinstance(outer, ast.ClassDef)), None)
+        for part in ast.walk(around) if around is not None else ():
+            if isinstance(part, ast.Assign):
+                kept = [target.attr for target in part.targets if isinstance(target, ast.Attribute)]
+                yield from [part.value] * kept.count(node.attr)

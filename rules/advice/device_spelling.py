@@ -1,0 +1,166 @@
+"""One device's spelling of what `torch.accelerator` does on all of them.
+
+Why: `torch.accelerator` asks whichever accelerator torch was built for: CUDA, ROCm, XPU, MPS, or one outside of torch. Code
+that spells `torch.cuda` for these few questions runs on one kind only.
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    torch.cuda.synchronize()
+    →
+    device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+    torch.accelerator.synchronize()
+
+What differs: where there is no accelerator, the functions of `torch.accelerator` raise, but for `device_count` and
+`is_available`; those about memory in `torch.cuda` do nothing or say 0 there. Guard them by `torch.accelerator.is_available()`.
+
+Needs: torch 2.6; 2.7 for `check_available`, 2.9 for the functions about memory, 2.10 for `get_memory_info`.
+
+Brings: the same code on other accelerators; nothing gets faster.
+
+When not: the code around is for this device alone. Nothing is said in functions, classes and files that are named after
+the device, where a test of the device's name decides, in files that use what only this device has (`torch.cuda.Event`,
+NVTX, NCCL, Triton) or know `torch.accelerator` already, in tests, and in projects with kernels of their own in CUDA.
+
+Source: https://docs.pytorch.org/docs/stable/accelerator.html; torch 2.6, 2.7, 2.9, 2.10 and 2.15 wheels:
+torch/accelerator/__init__.py, torch/accelerator/memory.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.resolve import leaf, string
+
+from ._seen.advice import advise
+from ._seen.nodes import names_around
+from ._seen.trials import is_trial
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.model.versions import Version
+
+_NAMES: dict[str, tuple[str, Version]] = {
+    "synchronize": ("synchronize", (2, 6)),
+    "set_device": ("set_device_index", (2, 6)),
+    "current_device": ("current_device_index", (2, 6)),
+    "device_count": ("device_count", (2, 6)),
+    "set_stream": ("set_stream", (2, 6)),
+    "current_stream": ("current_stream", (2, 6)),
+    "empty_cache": ("empty_cache", (2, 9)),
+    "memory_allocated": ("memory_allocated", (2, 9)),
+    "max_memory_allocated": ("max_memory_allocated", (2, 9)),
+    "memory_reserved": ("memory_reserved", (2, 9)),
+    "max_memory_reserved": ("max_memory_reserved", (2, 9)),
+    "reset_peak_memory_stats": ("reset_peak_memory_stats", (2, 9)),
+    "mem_get_info": ("get_memory_info", (2, 10)),
+}
+"""What the function is called in `torch.accelerator`, and since when."""
+
+_SYMBOLS = {
+    f"torch.{device}.{name}": new
+    for device in ("cuda", "xpu")
+    for name, new in _NAMES.items()
+    if (device, name) != ("xpu", "set_stream")
+}
+_AVAILABLE = "torch.cuda.is_available"
+
+rule = Rule(
+    code="AD912",
+    symbols=(*_SYMBOLS, _AVAILABLE),
+    pairs=dict.fromkeys((*_SYMBOLS, _AVAILABLE), ()),
+    message="`{symbol}` asks one kind of device",
+    since=(2, 6),
+    default=False,
+    kinds=frozenset({Kind.CALL}),
+)
+
+_PORTABLE = "|".join(
+    (*_NAMES, "is_available", "is_initialized", "manual_seed", "manual_seed_all", "OutOfMemoryError", "amp")
+)
+_QUIET = frozenset(
+    {"empty_cache", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"}
+)
+"""What does nothing on a machine without CUDA, and raises in `torch.accelerator` where there is no accelerator."""
+
+_ONE_KIND = re.compile(
+    (
+        rf"torch\.cuda\.(?!(?:{_PORTABLE})\b)\w|torch\.version\.(?:cuda|hip)|ProfilerActivity\.CUDA"
+        r"|\b(?:cuda_stream|sycl_queue|nccl|nvtx|triton|cupy|jax|pynvml|vllm|sglang|megatron|transformer_engine|apex|deepspeed|tensorrt|flash_attn|cpp_extension|get_device_capability)\b"
+    ).encode()
+)
+"""What makes a file one for a single kind of device."""
+
+_KERNELS = {" .cu .cuh ": r"__global__"}
+_BOUND = (
+    (("cpp_extension",), ("CUDAExtension",)),
+    (("pynvml",), (r"(?m)^\s*(?:import|from)\s+pynvml\b",)),
+)
+"""What some file of a project says that is for NVIDIA's GPUs."""
+
+_KNOWN = re.compile(rb"torch\.accelerator\b|hasattr\(\s*torch\s*,\s*[\"']accelerator[\"']")
+
+_OWN_NAME = re.compile(r"(?i)cuda|xpu|rocm|hip(?![a-z])|nvidia")
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    name = ctx.source.path.replace("\\", "/").rpartition("/")[2]
+    if any(_OWN_NAME.search(own) for own in (name, *names_around(use))) or _is_for_one_device(use):
+        return
+    if _ONE_KIND.search(ctx.source.text) or _KNOWN.search(ctx.source.text) or is_trial(ctx) or _is_bound(ctx):
+        return
+    if use.symbol == _AVAILABLE:
+        instead = _instead(use)
+        if instead is not None:
+            message = f"`{instead}` finds any accelerator, and not CUDA alone"
+            yield from advise(use, ctx, message, since=(2, 7))
+        return
+    new, since = _SYMBOLS[use.symbol]
+    raises = "; it raises where there is none" if new in _QUIET else ""
+    yield from advise(
+        use, ctx, f"`torch.accelerator.{new}` is `{{symbol}}` on every accelerator{raises}", since=since
+    )
+
+
+def _is_bound(ctx: Context) -> bool:
+    """Whether the project has kernels in CUDA, builds some, or asks NVIDIA's driver."""
+    return any(ctx.elsewhere(_KERNELS)) or bool(ctx.project.spelling(*_BOUND, beside=""))
+
+
+_FOUND = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
+
+
+def _instead(use: Use) -> str | None:
+    """What says ``"cuda" if torch.cuda.is_available() else "cpu"`` for all accelerators: a device, or its name."""
+    parents = use.parents
+    choice = parents[-2] if len(parents) > 1 else None
+    if not isinstance(choice, ast.IfExp) or choice.test is not use.call:
+        return None
+    if (_device(choice.body), _device(choice.orelse)) != ("cuda", "cpu"):
+        return None
+    around = parents[-3]
+    if isinstance(choice.body, ast.Call) or (isinstance(around, ast.Call) and leaf(around.func) == "device"):
+        indexed = isinstance(around, ast.Call) and len(around.args) + len(around.keywords) > 1
+        return None if indexed and not isinstance(choice.body, ast.Call) else _FOUND
+    return f"({_FOUND}).type"
+
+
+def _device(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Call) and len(node.args) == 1:
+        node = node.args[0]
+    return string(node)
+
+
+def _is_for_one_device(use: Use) -> bool:
+    """Whether a test of the device's kind stands around a use."""
+    tests = [outer.test for outer in use.place.ancestors() if isinstance(outer, (ast.If, ast.While))]
+    tests += [parent.test for parent in use.parents if isinstance(parent, ast.IfExp)]
+    return any(
+        (isinstance(part, ast.Constant) and isinstance(part.value, str) and _OWN_NAME.search(part.value))
+        or (isinstance(part, ast.Attribute) and part.attr in ("is_cuda", "is_xpu"))
+        for test in tests
+        for part in ast.walk(test)
+    )

@@ -1,0 +1,93 @@
+"""Ranges that a CUDA graph's replay loses, where `enable_annotations` keeps them.
+
+Why: `record_function` and NVTX ranges run while a graph is captured and never when it is replayed, so that a profile of the
+replay shows kernels without them. Since torch 2.12 `torch.cuda.graph(…, enable_annotations=True)` ties annotations to the
+graph's kernels, and the profiler's trace shows them.
+
+    with torch.cuda.graph(graph):
+        with record_function("attention"):
+            …
+    →
+    with torch.cuda.graph(graph, enable_annotations=True):
+        with mark_kernels("attention"):
+            …
+
+`mark_kernels` is in `torch.cuda._graph_annotations`, and does nothing where the driver cannot.
+
+Needs: torch 2.12, the package `cuda-bindings`, a driver of CUDA 13.1 or newer (or its compatibility package), and autograd in
+one thread.
+
+Brings: kernels of a replay under the names that the code gives them.
+
+When not: the ranges are for the capture itself, or the driver is older.
+
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.12 and 2.15 wheels: torch/cuda/graphs.py (`graph`),
+torch/cuda/_graph_annotations.py (`mark_kernels`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.resolve import leaf
+
+from ._seen.advice import advise
+from ._seen.nodes import own
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+rule = Rule(
+    code="AD933",
+    symbols=("torch.cuda.graph", "torch.cuda.graphs.graph"),
+    pairs=dict.fromkeys(("torch.cuda.graph", "torch.cuda.graphs.graph"), ()),
+    message="a replay of the graph loses the ranges in here; `enable_annotations=True` keeps names of kernels",
+    since=(2, 12),
+    default=False,
+    kinds=frozenset({Kind.CALL}),
+)
+
+_TRACED = re.compile(rb"\b(?:export_chrome_trace|tensorboard_trace_handler|on_trace_ready)\b")
+"""What shows that somebody looks at a trace, and not at times alone."""
+
+_RANGES = frozenset({"record_function", "range_push", "range_start", "annotate"})
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    captured, call = use.place.statement, use.call
+    if call is None or not isinstance(captured, ast.With):
+        return
+    if any(keyword.arg in (None, "enable_annotations") for keyword in call.keywords):
+        return
+    if any(isinstance(node, ast.Call) and _is_range(node.func) for node in own(captured.body)):
+        yield from advise(use, ctx)
+    elif _TRACED.search(ctx.source.text) and ctx.uses.once(
+        (rule.code, "profiled"), lambda: _is_replay_profiled(ctx.source.tree)
+    ):
+        yield from advise(
+            use, ctx, "a profile of the graph's replay has no names; `enable_annotations=True` gives it some"
+        )
+
+
+def _is_replay_profiled(tree: ast.Module) -> bool:
+    """Whether a graph is replayed under a profiler."""
+    return any(
+        isinstance(part, ast.Call) and leaf(part.func) == "replay"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.With) and any(_is_profiler(item.context_expr) for item in node.items)
+        for part in own(node.body)
+    )
+
+
+def _is_profiler(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and leaf(node.func) == "profile"
+
+
+def _is_range(function: ast.expr) -> bool:
+    nvtx = isinstance(function, ast.Attribute) and function.attr == "range" and leaf(function.value) == "nvtx"
+    return nvtx or leaf(function) in _RANGES

@@ -1,0 +1,59 @@
+"""`torch.export.save` of a program with `float8_e8m0fnu`, which works since torch 2.12.
+
+Why: `float8_e8m0fnu`, the type of the scales in MX formats, has a place in the format of exported programs since torch 2.12.
+Before, `torch.export.save` ends in a KeyError.
+
+    scale = scale.to(torch.float8_e8m0fnu)
+    torch.export.save(torch.export.export(model, (x, scale)), "model.pt2")
+
+What to do: ask for `torch>=2.12` where programs with MX formats are saved; a program that was saved by 2.12 needs 2.12 to load.
+
+Needs: torch 2.12; the type itself is there since 2.7.
+
+Brings: MX-quantized models in one file, without a detour over `uint8`.
+
+When not: the project asks for torch 2.12 and newer: then there is nothing to do, and nothing is said.
+
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.11 and 2.12 wheels: torch/_export/serde/serialize.py
+(`_TORCH_TO_SERIALIZE_DTYPE`), torch/_export/serde/schema.py (`ScalarType`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Kind, Rule, Severity
+from torchmigrate.model.versions import render
+from torchmigrate.semantics.guards import reach
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+rule = Rule(
+    code="AD941",
+    symbols=("torch.export.save",),
+    pairs={"torch.export.save": ()},
+    message="before torch 2.12 `{symbol}` does not know `float8_e8m0fnu`",
+    since=(2, 12),
+    kinds=frozenset({Kind.CALL}),
+)
+
+_TYPE = re.compile(rb"\bfloat8_e8m0fnu\b")
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    oldest = min(ctx.options.minimum, ctx.options.target)
+    reached = reach(use, ctx.uses)
+    if reached.low is not None:
+        oldest = max(oldest, reached.low)
+    if oldest >= (2, 12) or not use.certain or not _TYPE.search(ctx.source.text):
+        return
+    yield ctx.finding(
+        use,
+        f"{rule.message}, and the project supports torch {render(oldest)}",
+        severity=Severity.WARNING,
+        hint="ask for torch 2.12 where programs with MX formats are saved",
+    )

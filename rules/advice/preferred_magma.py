@@ -1,0 +1,56 @@
+"""MAGMA preferred for linear algebra on CUDA, which torch 2.12 gives up.
+
+Why: torch 2.12 deprecates MAGMA for CUDA and solves by cuSOLVER; from 2.12 on `linalg.eigh` goes to `syevj_batched`
+whatever is preferred. The switch that prefers MAGMA was a way around slow solvers of older releases, and now keeps the
+other operations on the slower library, or does nothing.
+
+    torch.backends.cuda.preferred_linalg_library("magma")
+    →
+    torch.backends.cuda.preferred_linalg_library("default")
+
+Needs: torch 2.12.
+
+Brings: up to 100 times as fast a batched `eigh`, as the release blog says.
+
+When not: the project still runs on older releases, where the switch was measured to help; there, let the version decide.
+
+Measure: `python -m timeit -s "import torch; a = torch.randn(500, 32, 32, device='cuda'); a = a + a.mT"
+"torch.linalg.eigh(a); torch.cuda.synchronize()"`, with and without the switch behind `import torch;`.
+
+What to do: remove the call, or guard it by `torch.__version__`.
+
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.12 and 2.15 wheels: torch/backends/cuda/__init__.py
+(`preferred_linalg_library`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.guards import reach
+from torchmigrate.semantics.resolve import string
+
+from ._seen.advice import advise
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+rule = Rule(
+    code="AD902",
+    symbols=("torch.backends.cuda.preferred_linalg_library",),
+    message="MAGMA is deprecated on CUDA; leave the choice to torch, which takes cuSOLVER",
+    since=(2, 12),
+    kinds=frozenset({Kind.CALL}),
+)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    given = argument(use.call, 0, "backend") if use.call is not None else None
+    if given is None or string(given) != "magma":
+        return
+    if reach(use, ctx.uses).is_reached(ctx.options.target):
+        yield from advise(use, ctx)

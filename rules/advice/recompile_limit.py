@@ -1,0 +1,72 @@
+"""A raised limit of recompilations, where `mark_dynamic` may make them needless.
+
+Why: each new size of an input can compile a function anew, until `recompile_limit` (`cache_size_limit` before torch 2.6)
+stops that. Raising the limit keeps all those compilations. `torch._dynamo.mark_dynamic` names the dimension that varies, so
+that one compilation serves all of its sizes from the first call on.
+
+    torch._dynamo.config.cache_size_limit = 64
+    compiled(x)
+    →
+    torch._dynamo.mark_dynamic(x, 0)
+    compiled(x)
+
+Needs: torch 2.1.
+
+Brings: one compilation instead of up to as many as the limit allows.
+
+When not: something else than a size causes the recompilations, or each size has to have code of its own. Files that mark
+dimensions or decide about dynamic sizes are left alone, and tests and benchmarks, which try many sizes on purpose.
+
+Measure: `TORCH_LOGS=recompiles python your_script.py` says what each recompilation is for.
+
+Source: https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_compile_time.html;
+torch 2.5 and 2.15 wheels: torch/_dynamo/config.py, torch/_dynamo/decorators.py (`mark_dynamic`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Kind, Rule
+
+from ._seen.advice import advise
+from ._seen.trials import is_trial
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+rule = Rule(
+    code="AD924",
+    symbols=(
+        "torch._dynamo.config.cache_size_limit",
+        "torch._dynamo.config.accumulated_cache_size_limit",
+        "torch._dynamo.config.recompile_limit",
+        "torch._dynamo.config.accumulated_recompile_limit",
+        "torch.compiler.config.recompile_limit",
+    ),
+    message="a raised limit keeps the recompilations; `TORCH_LOGS=recompiles` names them, and `torch._dynamo.mark_dynamic` "
+    "avoids those for a size that varies",
+    since=(2, 1),
+    default=False,
+    kinds=frozenset({Kind.ASSIGNMENT}),
+)
+
+_DECIDED = re.compile(rb"\bmark_dynamic\b|\bmark_unbacked\b|\bdynamic\s*=|\bautomatic_dynamic_shapes\b")
+_DEFAULT = {"cache_size_limit": 8, "recompile_limit": 8}
+_ACCUMULATED = 256
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    assigned = use.place.statement
+    if not isinstance(assigned, ast.Assign) or _DECIDED.search(ctx.source.text):
+        return
+    if is_trial(ctx):
+        return
+    raised = assigned.value
+    default = _DEFAULT.get(use.symbol.rpartition(".")[2], _ACCUMULATED)
+    if isinstance(raised, ast.Constant) and isinstance(raised.value, int) and raised.value > default:
+        yield from advise(use, ctx)
