@@ -34,6 +34,7 @@ ROOMS = (
     "run",
     "trials",
     "probe",
+    "artifacts",
     "cli",
 )
 """From the lowest to the highest; `torchmigrate` itself, which is its version, is below, and `__main__` above."""
