@@ -10,11 +10,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Union
 
 from torchmigrate.artifacts.model import Unreadable
-
-Buffer = Union[bytes, memoryview]
 
 MOST_ITEMS = 1_000_000
 """Of a vector of FlatBuffers: each takes four bytes of the file, or the file is wrong."""

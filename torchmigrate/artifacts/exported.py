@@ -43,8 +43,8 @@ def read(path: str, size: int, records: Records) -> Artifact:
     dtypes: dict[str, None] = {}
     methods = []
     tensors = elements = 0
-    for name, record in programs.items():
-        try:
+    try:
+        for name, record in programs.items():
             data: Any = json.loads(records.read(record))
             methods.append(_method("forward" if name == "model" else name, data["graph_module"]))
             torch[data.get("torch_version") or ""] = None
@@ -53,13 +53,13 @@ def read(path: str, size: int, records: Records) -> Artifact:
             forms[f"schema {version.get('major')}.{version.get('minor')}"] = None
             for dtype, count in _weights(data["graph_module"]):
                 tensors, elements, dtypes[dtype] = tensors + 1, elements + count, None
-        except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
-            raise Unreadable(f"its program {name!r:.80} is malformed ({type(error).__name__})") from None
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+        raise Unreadable(f"a program in it is malformed ({type(error).__name__})") from None
     notes = [f"compiled: {', '.join(compiled)}, {_machine(records)}"] if compiled else []
     if not programs and not compiled:
         raise Unreadable("it holds neither a program nor a compiled model")
     if not programs:
-        torch |= {text: None for text in _metadata(records, "AOTI_TORCH_VERSION")}
+        torch |= dict.fromkeys(_metadata(records, "AOTI_TORCH_VERSION"))
     running = names.running(_names(records))
     return Artifact(
         path,
@@ -80,10 +80,11 @@ def read(path: str, size: int, records: Records) -> Artifact:
 
 def _method(name: str, module: Any) -> Method:
     graph, signature = module["graph"], module["signature"]
-    inputs = []
-    for spec in signature["input_specs"]:
-        if user := spec.get("user_input"):
-            inputs.append(_argument(user["arg"], graph))
+    inputs = [
+        _argument(spec["user_input"]["arg"], graph)
+        for spec in signature["input_specs"]
+        if "user_input" in spec
+    ]
     outputs = [
         _argument(spec["user_output"]["arg"], graph)
         for spec in signature["output_specs"]

@@ -6,26 +6,31 @@ from collections.abc import Iterable
 
 from torchmigrate.artifacts.pickles import Global
 
-RUNNING = frozenset(
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+RUNNING = _words(
     "_pickle _posixsubprocess _thread asyncio bdb cffi code codeop commands concurrent cProfile ctypes dill "
     "cloudpickle doctest ensurepip ftplib gc http idlelib imp importlib inspect io joblib linecache marshal "
     "multiprocessing nt ntpath numpy.testing operator os pathlib pdb pickle pip pkgutil platform popen2 posix "
     "posixpath profile pty pydoc requests runpy setuptools shelve shutil signal site smtplib socket socketserver "
     "ssl subprocess sys tempfile test threading timeit torch.hub torch.jit torch.library torch.load "
     "torch.ops torch.package torch.serialization torch.utils.cpp_extension trace types urllib uuid venv webbrowser "
-    "winreg zipimport".split()
+    "winreg zipimport"
 )
 """Modules whose functions run programs or code, read or write files, or lead to others that do."""
 
-BUILTINS = frozenset(
+BUILTINS = _words(
     "__import__ apply breakpoint compile delattr eval exec execfile exit getattr globals input locals map open "
-    "print quit reduce setattr vars".split()
+    "print quit reduce setattr vars"
 )
 """What a pickle needs of `builtins` only to run something."""
 
-HARMLESS = frozenset(
+HARMLESS = _words(
     "pathlib.Path pathlib.PosixPath pathlib.PurePath pathlib.PurePosixPath pathlib.PureWindowsPath "
-    "pathlib.WindowsPath types.SimpleNamespace uuid.UUID".split()
+    "pathlib.WindowsPath types.SimpleNamespace uuid.UUID"
 )
 """Values that honest checkpoints hold in spite of their modules."""
 

@@ -11,10 +11,11 @@ from typing import Any
 from torchmigrate.artifacts.binary import fields
 from torchmigrate.artifacts.model import Artifact, Kind, Method, Unreadable
 
-TYPES = (
+_TYPES = (
     "undefined float32 uint8 int8 uint16 int16 int32 int64 string bool float16 float64 uint32 uint64 complex64 "
     "complex128 bfloat16 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz uint4 int4 float4_e2m1 float8_e8m0"
-).split()
+)
+TYPES = _TYPES.split()
 """TensorProto.DataType"""
 
 

@@ -16,10 +16,10 @@ from torchmigrate.artifacts import executorch, exported, onnx, saved, torchscrip
 from torchmigrate.artifacts.model import Artifact, Kind, Unreadable
 from torchmigrate.artifacts.records import Records
 
-SUFFIXES = frozenset(".pt .pth .pt2 .ptl .pte .jit .torchscript .onnx .mar".split())
+SUFFIXES = frozenset([".pt", ".pth", ".pt2", ".ptl", ".pte", ".jit", ".torchscript", ".onnx", ".mar"])
 """The files that are listed of a folder."""
 
-SHARED = frozenset(".bin .ckpt .ff .pkl .ts".split())
+SHARED = frozenset([".bin", ".ckpt", ".ff", ".pkl", ".ts"])
 """Suffixes that other formats use as well: such a file is listed if it begins as one of ours."""
 
 PASSED_OVER = frozenset({".git", ".hg", ".svn", "__pycache__", "node_modules", ".tox", ".venv", "venv"})
