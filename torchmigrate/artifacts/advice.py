@@ -1,6 +1,7 @@
 """What the converter refuses, in words, and what to do about it.
 
-Source: what torch/_export/converter.py and torch/export raise, read in torch 2.13 and 2.15.
+Source: what torch/_export/converter.py and torch/export raise, read in torch 2.13; of 2.15, where the converter is
+still private, it is the same.
 """
 
 from __future__ import annotations
@@ -36,17 +37,22 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
         f"{AGAIN}, with both sides of a torch.cond giving tensors of one shape and type",
     ),
     (
-        r"prim::RaiseException|prim::Print|prim::PythonOp|prim::unchecked_cast",
+        r"prim::unchecked_cast",
+        "an optional argument that is given",
+        f"convert without it, if its callers leave it out; else {AGAIN}, where Python decides on None",
+    ),
+    (
+        r"prim::RaiseException|prim::Print|prim::PythonOp",
         "what has no counterpart in an exported program",
         f"remove it from the source, or check before the call; then {AGAIN}",
     ),
     (
-        r"PackedParams|quantized::|Expected a value of type '__torch__\.torch\.classes",
+        r"PackedParams|quantized::|Unsupported quantized op|Expected a value of type '__torch__\.torch\.classes",
         "weights that are packed for a quantization engine",
         f"{AGAIN}, from the module before it was quantized, and quantize it with torchao (PT2E)",
     ),
     (
-        r"Unable to find operator|no attribute|is not a registered",
+        r"Unable to find operator|Unknown builtin op|is not a registered",
         "an operator that this torch does not know",
         "convert where the package that registers it is imported, or replace it in the source",
     ),
@@ -76,7 +82,12 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
         "give inputs that it was made for with --inputs",
     ),
     (
-        r"ConvertError|converter|Attribute .* not found|Input .* not found|Output .* not found",
+        r"Output .* not found",
+        "a branch that hands on a value from outside of it, which torch's converter does not follow",
+        f"trace the module instead of scripting it, if the branch depends on settings only; else {AGAIN}",
+    ),
+    (
+        r"(ValueError: (Attribute|Input) .* not found)|AttributeError|KeyError|AssertionError|TypeError",
         "code that torch's converter does not cover",
         AGAIN,
     ),

@@ -11,7 +11,10 @@ from torchmigrate.artifacts import batch
 from torchmigrate.artifacts.conversion import Outcome, Row
 from torchmigrate.console.terminal import escape
 
-COLUMNS = ("file", "method", "outcome", "largest difference", "inputs", "open sizes", "seconds")
+COLUMNS = ("file", "method", "outcome", "difference", "seconds", "inputs", "open sizes")
+NARROW = 5
+"""As many columns fit a terminal; the others are in the lines below the table there."""
+
 COLORS = {"equal": "green", "close": "green", "differs": "red", "refused": "red", "unreadable": "red"}
 
 
@@ -27,9 +30,9 @@ def cells(outcome: Outcome) -> Iterator[tuple[str, ...]]:
             row.method,
             row.outcome,
             difference,
+            "" if row.seconds is None else f"{row.seconds:.1f}",
             escape(", ".join(row.inputs)),
             escape("; ".join(row.open)),
-            "" if row.seconds is None else f"{row.seconds:.1f}",
         )
         path = ""
 
@@ -48,7 +51,9 @@ def _remarks(row: Row) -> Iterator[str]:
     if row.advice:
         yield f"what to do: {row.advice}"
     if row.is_good and row.origin:
-        yield f"inputs from: {row.origin}" if not row.origin.startswith("--") else f"inputs of {row.origin}"
+        yield f"compared on {', '.join(row.inputs) or 'no inputs'} ({row.origin})"
+    if row.is_good and row.open:
+        yield f"sizes left open: {'; '.join(row.open)}"
     yield from row.notes
     if row.file:
         yield f"written to {row.file}"
@@ -66,10 +71,11 @@ def as_text(outcomes: Sequence[Outcome], *, color: bool, width: int) -> str:
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in COLUMNS:
-        table.add_column(column, overflow="fold")
+    for column in COLUMNS[:NARROW]:
+        table.add_column(column, overflow="fold", no_wrap=column != "file")
     for outcome in outcomes:
-        for file, method, verdict, *rest in cells(outcome):
+        for row in cells(outcome):
+            file, method, verdict, *rest = row[:NARROW]
             painted = Text(verdict, style=COLORS.get(verdict, ""))
             table.add_row(Text(file), Text(method), painted, *(Text(cell) for cell in rest))
     out = io.StringIO()

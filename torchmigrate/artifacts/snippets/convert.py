@@ -13,7 +13,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 MOST_SYMBOLS = 8
@@ -280,7 +280,7 @@ def convert(question: dict[str, Any], method: str) -> dict[str, Any]:
 
     sizes = open_sizes(program, args)
     answer["open"] = open_named(sizes, asked)
-    answer.update(at_other_sizes(question, method, file, args, sizes, asked, answer))
+    answer.update(with_other_inputs(question, method, file, args, sizes, asked, answer))
     answer["seconds"] = round(time.monotonic() - began, 1)
     answer["file"] = os.path.basename(file)
     return answer
@@ -296,7 +296,7 @@ def open_named(sizes: dict[str, list[tuple[int, int]]], asked: list[tuple[int, i
     return listed
 
 
-def at_other_sizes(
+def with_other_inputs(
     question: dict[str, Any],
     method: str,
     file: str,
@@ -305,7 +305,7 @@ def at_other_sizes(
     asked: list[tuple[int, int, str]],
     answer: dict[str, Any],
 ) -> dict[str, Any]:
-    """Compares where open sizes have other values, as far as the archive takes them."""
+    """Compares where open sizes have other values, and with the signs turned, as far as the archive takes that."""
     torch = State.torch
     opened = {place for places in sizes.values() for place in places}
     for index, dim, name in asked:
@@ -317,6 +317,35 @@ def at_other_sizes(
             return {"outcome": "refused", "step": "open", "reason": reason.format(dim, index, name, size)}
     wanted = {(index, dim) for index, dim, _ in asked}
     result: dict[str, Any] = {"outcome": answer["outcome"], "difference": answer["difference"]}
+    for varied, shown, is_wanted in variations(args, sizes, wanted):
+        try:
+            before = outputs(getattr(load(question["archive"]), method), [varied])
+        except Exception:
+            continue
+        try:
+            after = outputs(torch.export.load(file).module(), [varied])
+        except Exception as error:
+            if is_wanted:
+                return dict(outcome="refused", step="open", **told(error))
+            answer["notes"].append(f"only the archive takes {shown}")
+            continue
+        found = compared(before, after, question)
+        if found["outcome"] == "differs":
+            reason = "with {}: {}".format(shown, found.get("reason", "the outputs differ"))
+            return dict(found, reason=reason)
+        if found["difference"] > result["difference"]:
+            result.update(found)
+    return result
+
+
+def variations(
+    args: tuple[Any, ...], sizes: dict[str, list[tuple[int, int]]], wanted: set[tuple[int, int]]
+) -> Iterator[tuple[tuple[Any, ...], str, bool]]:
+    """Other inputs, with their names, and whether the program was asked to take them."""
+    tensor = State.torch.Tensor
+    turned = [-one if isinstance(one, tensor) and one.is_floating_point() else one for one in leaves(args)]
+    if any(old is not new for old, new in zip(leaves(args), turned)):  # the other side of a branch on values
+        yield rebuilt(args, turned), "the inputs with their signs turned", False
     for places in list(sizes.values())[:MOST_SYMBOLS]:
         size = leaves(args)[places[0][0]].shape[places[0][1]]
         for other in (size + 1, 1):
@@ -324,25 +353,11 @@ def at_other_sizes(
             for index, dim in places:
                 flat[index] = resized(flat[index], dim, other)
             varied = rebuilt(args, flat)
-            shown = ", ".join(described(one) for one in varied)
-            try:
-                before = outputs(getattr(load(question["archive"]), method), [varied])
-            except Exception:
-                continue
-            try:
-                after = outputs(torch.export.load(file).module(), [varied])
-            except Exception as error:
-                if other > 1 and wanted & set(places):
-                    return dict(outcome="refused", step="open", **told(error))
-                answer["notes"].append(f"only the archive takes {shown}")
-                continue
-            found = compared(before, after, question)
-            if found["outcome"] == "differs":
-                reason = "with {}: {}".format(shown, found.get("reason", "the outputs differ"))
-                return dict(found, reason=reason)
-            if found["difference"] > result["difference"]:
-                result.update(found)
-    return result
+            yield (
+                varied,
+                ", ".join(described(one) for one in varied),
+                other > 1 and bool(wanted & set(places)),
+            )
 
 
 # Packaging
