@@ -58,8 +58,9 @@ class Records:
         """The size of a record, as the directory states it."""
         return self._infos[name].file_size
 
-    def read(self, name: str, most: int = MOST_READ) -> bytes:
-        """The content of a record. Raises `Unreadable`, also where it is longer than ``most`` bytes."""
+    def read(self, name: str, most: int | None = None) -> bytes:
+        """The content of a record. Raises `Unreadable`, also where it is longer than ``most`` or `MOST_READ` bytes."""
+        most = MOST_READ if most is None else most
         info = self._infos.get(name)
         if info is None:
             raise Unreadable(f"it has no record {name}")
@@ -79,7 +80,7 @@ class Records:
             )
         return data
 
-    def text(self, name: str, most: int = MOST_READ) -> str:
+    def text(self, name: str, most: int | None = None) -> str:
         """The content of a record, as text. Raises `Unreadable`."""
         return self.read(name, most).decode("utf-8", "replace")
 
