@@ -1,7 +1,7 @@
 """Small modules, and the files that torch makes of them: without postponed annotations, which TorchScript cannot read."""
 
 from pathlib import Path
-from typing import Dict  # noqa: UP035  TorchScript reads it
+from typing import Any, Dict, cast  # noqa: UP035  TorchScript reads it
 
 import torch
 from torch import Tensor, nn
@@ -59,13 +59,13 @@ class Sided(nn.Module):
 
 def write(folder: Path) -> None:
     """Writes a file of every kind."""
-    module = Two().eval()
-    scripted = torch.jit.script(module)
+    module, jit = Two().eval(), cast("Any", torch.jit)
+    scripted = jit.script(module)
     scripted.save(str(folder / "scripted.pt"), _extra_files={"config.json": b"{}"})
     scripted._save_for_lite_interpreter(str(folder / "lite.ptl"))
-    torch.jit.trace(module.linear, torch.randn(2, 4)).save(str(folder / "traced.pt"))
+    jit.trace(module.linear, torch.randn(2, 4)).save(str(folder / "traced.pt"))
     for made in (Until, Counting, Sided):
-        torch.jit.script(made()).save(str(folder / f"{made.__name__.lower()}.pt"))
+        jit.script(made()).save(str(folder / f"{made.__name__.lower()}.pt"))
     torch.save(module.state_dict(), folder / "state.pt")
     torch.save(module.state_dict(), folder / "old.pth", _use_new_zipfile_serialization=False)
     torch.save({"model": module.state_dict(), "epoch": 3}, folder / "checkpoint.pt")

@@ -4,56 +4,110 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
 
 from tests.artifacts import made
-from torchmigrate.artifacts import advice, inputs
+from torchmigrate.artifacts import advice, conversion, inputs
 from torchmigrate.artifacts.cluster import shipped
 from torchmigrate.artifacts.inputs import Dynamic, SpecError
 from torchmigrate.artifacts.snippets import convert as worker
 from torchmigrate.cli.artifacts import artifacts
 
+PAGE = Path(__file__).parents[2] / "docs" / "artifacts.md"
 
-def test_a_folder_is_converted_in_limited_processes_and_reported(models: Path, tmp_path: Path) -> None:
+
+def test_the_session_of_the_page_prints_what_the_page_says(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accept: bool
+) -> None:
     import torch
 
-    source, target = tmp_path / "models", tmp_path / "out"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "110")
+    source = tmp_path / "models"
     source.mkdir()
-    for name in ("traced.pt", "state.pt"):
-        shutil.copy(models / name, source)
+    shutil.copy(models / "traced.pt", source / "classifier.pt")
+    shutil.copy(models / "state.pt", source / "weights.pt")
+    (source / "detector.onnx").write_bytes(made.POINTER)
+    text = PAGE.read_text("utf-8")
+    (block,) = re.findall(r"^```console\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    printed = ""
+    for command in re.findall(r"^\$ torchmigrate artifacts (.*)$", block, re.MULTILINE):
+        words = shlex.split(command)
+        interpreter = ["--python", sys.executable] if words[0] == "convert" else []
+        run = CliRunner().invoke(artifacts, [*words, *interpreter], standalone_mode=False)
+        assert run.return_value == 0, run.output
+        printed += f"$ torchmigrate artifacts {command}\n{run.stdout}"
+    printed = re.sub(r"(?<=  )\d+\.\d$", "1.2", printed, flags=re.MULTILINE)
+    if accept:
+        PAGE.write_text(text.replace(block, printed), "utf-8")
+    else:
+        assert printed == block
+    assert os.listdir("exported") == ["classifier.pt2"]
+    old = cast("Any", torch.jit).load("models/classifier.pt")
+    new = torch.export.load("exported/classifier.pt2").module()
+    x = torch.randn(7, 4)
+    assert torch.equal(old(x), new(x))
+    assert "| models/classifier.pt | forward | equal | 0 |" in Path("report.md").read_text("utf-8")
+
+
+def test_files_that_are_no_archives_start_nothing_and_do_not_end_a_batch(
+    models: Path, tmp_path: Path
+) -> None:
+    source, report = tmp_path / "models", tmp_path / "report.json"
+    source.mkdir()
+    shutil.copy(models / "state.pt", source)
     (source / "broken.pt").write_bytes((models / "traced.pt").read_bytes()[:700])
     (source / "evil.pt").write_bytes(
         made.zipped({"a/constants.pkl": b"cos\nmkdir\n(Vran\ntR.", "a/data.pkl": b"}."})
     )
-    report = tmp_path / "report.json"
-    command = ["convert", str(source), "-o", str(target), "--python", sys.executable, "--report", str(report)]
-    run = CliRunner().invoke(artifacts, [*command, "--dynamic", "0:batch"], standalone_mode=False)
+    command = ["convert", str(source), "-o", str(tmp_path / "out"), "--python", sys.executable]
+    run = CliRunner().invoke(artifacts, [*command, "--report", str(report)], standalone_mode=False)
     assert run.return_value == 2, run.output
-    assert "1 converted, 1 skipped, 2 unreadable" in run.stdout
-    assert "sizes left open: batch: 0.0" in run.stdout
-    assert "its pickles would run os.mkdir" in run.stdout
-    assert os.listdir(target) == ["traced.pt2"]
+    assert "1 skipped, 2 unreadable" in run.stdout
     files = {Path(entry["path"]).name: entry for entry in json.loads(report.read_text())["files"]}
-    (row,) = files["traced.pt"]["rows"]
-    assert (row["outcome"], row["difference"], row["inputs"]) == ("equal", 0.0, ["float32[2, 4]"])
-    old = torch.jit.load(str(source / "traced.pt"))
-    new = torch.export.load(target / "traced.pt2").module()
-    x = torch.randn(7, 4)
-    assert torch.equal(old(x), new(x))
+    assert files["evil.pt"]["error"] == "its pickles would run os.mkdir"
+    assert "torch.export.export that" in files["state.pt"]["skipped"]
+    assert not (tmp_path / "out").exists()
 
 
-def asked(models: Path, tmp_path: Path, name: str, method: str = "forward", **more: Any) -> dict[str, Any]:
+def test_a_process_that_ends_badly_is_explained(models: Path, tmp_path: Path) -> None:
+    archive, target = str(models / "traced.pt"), tmp_path / "out.pt2"
+    said = {}
+    for name, program in (("dies", "kill -9 $$"), ("hangs", "sleep 60"), ("none", "exit 3")):
+        python = tmp_path / name
+        python.write_text(f"#!/bin/sh\n{program}\n")
+        python.chmod(0o755)
+        wanted = conversion.Wanted(str(python), seconds=0.5)
+        (row,) = conversion.convert(archive, str(target), wanted, os.environ).rows
+        said[name] = row.reason
+    assert said["dies"].startswith("its process was ended by SIGKILL, starting Python, with 4.0 GiB")
+    assert said["hangs"] == "it took longer than 0.5 s, starting Python"
+    assert said["none"] == "its process ended, starting Python: exit status 3"
+    assert not target.exists()
+
+
+def test_an_archive_is_not_replaced_by_what_is_made_of_it(models: Path, tmp_path: Path) -> None:
+    shutil.copy(models / "traced.pt", tmp_path)
+    place = str(tmp_path / "traced.pt")
+    found = conversion.convert(place, place, conversion.Wanted("python"), os.environ)
+    assert "name another file" in str(found.error)
+
+
+def asked(
+    models: Path, tmp_path: Path, name: str, method: str = "forward", spec: str = "float32[2,4]", **more: Any
+) -> dict[str, Any]:
     """What the worker answers, in this process, which has torch already."""
     import torch
     import torch.utils._pytree
 
-    spec = more.pop("spec", "float32[2,4]")
     worker.State.torch, worker.State.answer = torch, str(tmp_path / "answer.json")
     question = {
         "archive": str(models / name),
@@ -69,13 +123,17 @@ def asked(models: Path, tmp_path: Path, name: str, method: str = "forward", **mo
 
 @pytest.mark.parametrize(
     ("method", "spec", "outputs"),
-    [("forward", "float32[1,4]", 2), ("forward", "float32[2,4],3.5", 2), ("encode", "float32[2,4]", 4)],
+    [("forward", "float32[1,4]", 2), ("encode", "float32[2,4]", 4)],
 )
 def test_every_method_is_converted_and_arguments_may_be_left_out(
     models: Path, tmp_path: Path, method: str, spec: str, outputs: int
 ) -> None:
     said = asked(models, tmp_path, "scripted.pt", method, spec=spec, dynamic=[[0, 0, "batch"]])
-    assert (said["outcome"], said["outputs"], said["open"]) == ("equal", outputs, ["batch: 0.0"])
+    assert (said["outcome"], said["outputs"], said["open"]) == (
+        "equal",
+        outputs,
+        ["batch (dimension 0 of input 0)"],
+    )
     assert (tmp_path / said["file"]).exists()
 
 
@@ -110,7 +168,7 @@ def test_an_inputs_file_is_loaded_without_running_it(models: Path, tmp_path: Pat
 
     file = tmp_path / "inputs.pt"
     torch.save({"encode": (torch.ones(3, 4),), "forward": {"x": torch.ones(3, 4)}}, file)
-    given = {"inputs": {"": {"file": str(file)}}}
+    given: dict[str, Any] = {"inputs": {"": {"file": str(file)}}}
     assert asked(models, tmp_path, "scripted.pt", **given)["inputs"] == ["float32[3, 4]"]
     file.write_bytes((models / "module.pt").read_bytes())
     with pytest.raises(worker.Refusal, match="cannot be loaded with weights_only"):

@@ -67,7 +67,7 @@ def test_formats_of_others(tmp_path: Path, models: Path) -> None:
         "b.pte": made.executorch(),
         "c.ptl": made.lite(),
         "d.mar": made.zipped({"MAR-INF/MANIFEST.json": json.dumps(manifest), "model.pt": inner}),
-        "e.pt": b"version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 4096\n",
+        "e.pt": made.POINTER,
         "f.pt2": made.zipped(
             {
                 "f/archive_format": "pt2",

@@ -77,7 +77,7 @@ class Row:
     inputs: tuple[str, ...] = ()
     origin: str = ""
     open: tuple[str, ...] = ()
-    """The sizes that may vary: ``batch: 0.0`` for dimension 0 of tensor 0."""
+    """The sizes that may vary, each with the dimensions that have it."""
     reason: str = ""
     advice: str = ""
     notes: tuple[str, ...] = ()

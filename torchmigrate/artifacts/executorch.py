@@ -34,9 +34,10 @@ _KINDS = (
 _SCALARS = {
     0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64",
     8: "complex32", 9: "complex64", 10: "complex128", 11: "bool", 12: "qint8", 13: "quint8", 14: "qint32",
-    15: "bfloat16", 16: "quint4x2", 17: "quint2x4",
+    15: "bfloat16", 16: "quint4x2", 17: "quint2x4", 23: "float8_e5m2", 24: "float8_e4m3fn",
+    25: "float8_e5m2fnuz", 26: "float8_e4m3fnuz", 27: "uint16", 28: "uint32", 29: "uint64",
 }  # fmt: skip
-"""c10::ScalarType"""
+"""c10::ScalarType (torch/headeronly/core/ScalarType.h)"""
 
 
 def read(path: str, data: memoryview) -> Artifact:

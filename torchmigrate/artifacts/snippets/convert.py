@@ -287,12 +287,13 @@ def convert(question: dict[str, Any], method: str) -> dict[str, Any]:
 
 
 def open_named(sizes: dict[str, list[tuple[int, int]]], asked: list[tuple[int, int, str]]) -> list[str]:
-    """``batch: 0.0, 1.0`` for each open size: the tensors and dimensions that have it."""
+    """``batch (dimension 0 of input 0)`` for each open size: all dimensions that have it."""
     names = {(index, dim): name for index, dim, name in asked}
     listed = []
     for symbol, places in sizes.items():
         name = next((names[place] for place in places if place in names), symbol)
-        listed.append("{}: {}".format(name, ", ".join("{}.{}".format(*place) for place in places)))
+        shown = ", ".join(f"dimension {dim} of input {index}" for index, dim in places)
+        listed.append(f"{name} ({shown})")
     return listed
 
 
