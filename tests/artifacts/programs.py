@@ -57,6 +57,14 @@ class Sided(nn.Module):
         return y
 
 
+class Writing(nn.Module):
+    """What TorchScript lets a model do to the disk of its user."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        torch.save(x, "/nowhere/ran.pt")
+        return x
+
+
 def write(folder: Path) -> None:
     """Writes a file of every kind."""
     module, jit = Two().eval(), cast("Any", torch.jit)
@@ -64,7 +72,7 @@ def write(folder: Path) -> None:
     scripted.save(str(folder / "scripted.pt"), _extra_files={"config.json": b"{}"})
     scripted._save_for_lite_interpreter(str(folder / "lite.ptl"))
     jit.trace(module.linear, torch.randn(2, 4)).save(str(folder / "traced.pt"))
-    for made in (Until, Counting, Sided):
+    for made in (Until, Counting, Sided, Writing):
         jit.script(made()).save(str(folder / f"{made.__name__.lower()}.pt"))
     torch.save(module.state_dict(), folder / "state.pt")
     torch.save(module.state_dict(), folder / "old.pth", _use_new_zipfile_serialization=False)

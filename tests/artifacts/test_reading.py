@@ -59,6 +59,11 @@ def test_what_else_the_archives_hold_is_said(models: Path) -> None:
     )
 
 
+def test_an_archive_whose_code_writes_files_is_no_archive_to_run(models: Path) -> None:
+    found = reading.read(str(models / "writing.pt"))
+    assert found.error == "its code would write a file: it has torch.save"
+
+
 def test_formats_of_others(tmp_path: Path, models: Path) -> None:
     manifest = {"model": {"modelName": "two", "serializedFile": "model.pt"}, "archiverVersion": "0.9.0"}
     inner = (models / "scripted.pt").read_bytes()

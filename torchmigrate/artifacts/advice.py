@@ -47,7 +47,7 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
         f"remove it from the source, or check before the call; then {AGAIN}",
     ),
     (
-        r"PackedParams|quantized::|Unsupported quantized op|Expected a value of type '__torch__\.torch\.classes",
+        r"PackedParams|quantized::|packB|torch\.classes|Unsupported quantized op|Expected a value of type '__torch__\.torch\.classes",
         "weights that are packed for a quantization engine",
         f"{AGAIN}, from the module before it was quantized, and quantize it with torchao (PT2E)",
     ),
@@ -77,11 +77,6 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
         f"{AGAIN}, with dynamic_shapes; a trace keeps the sizes that it was made with",
     ),
     (
-        r"index out of range|must match the size|shapes cannot be multiplied|size mismatch|expected input",
-        "inputs that it cannot work with",
-        "give inputs that it was made for with --inputs",
-    ),
-    (
         r"Output .* not found",
         "a branch that hands on a value from outside of it, which torch's converter does not follow",
         f"trace the module instead of scripting it, if the branch depends on settings only; else {AGAIN}",
@@ -101,6 +96,15 @@ _STEPS = {
     "package": "AOTInductor cannot compile it",
 }
 
+_TODO = {
+    "load": "load it with the torch that wrote it, and save it anew; or make it again from its Python source",
+    "run": "give inputs that it was made for with --inputs",
+    "convert": AGAIN,
+    "save": AGAIN,
+    "compare": AGAIN,
+}
+"""What to do where the reason is not known."""
+
 
 def of(step: str, reason: str, operator: str | None, place: str | None) -> tuple[str, str]:
     """Why a step failed, for a reader, and what to do; what is not known is said as torch says it."""
@@ -109,7 +113,7 @@ def of(step: str, reason: str, operator: str | None, place: str | None) -> tuple
     said = f"{operator or ''} {reason}"
     cause, todo = next(
         ((cause, todo) for pattern, cause, todo in _KNOWN if re.search(pattern, said)),
-        ("", AGAIN if step in ("convert", "save", "compare") else ""),
+        ("", _TODO.get(step, "")),
     )
     where = f" at {place}" if place else ""
     what = f" ({operator})" if operator and operator not in reason else ""

@@ -17,6 +17,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from torchmigrate.artifacts import conversion, reading
 from torchmigrate.artifacts.batch import Job, Told
 from torchmigrate.artifacts.conversion import Outcome, Row
 from torchmigrate.probe.ray import RayError, reach
@@ -47,6 +48,9 @@ def run(work: Sequence[Job], address: str, told: Told) -> list[Outcome]:
         while waiting or running:
             while waiting and len(running) < most:
                 index, job = waiting.pop(0)
+                if found := conversion.unfit(reading.read(job.path)):
+                    outcomes[index] = found
+                    continue
                 try:
                     running[task.remote(package, *_parts(job))] = index
                 except OSError as error:

@@ -122,12 +122,8 @@ def convert(path: str, target: str, wanted: Wanted, environ: Mapping[str, str]) 
     Raises nothing for what is in the file.
     """
     artifact = reading.read(path)
-    if artifact.error:
-        return Outcome(path, error=artifact.error)
-    if artifact.kind not in (Kind.TORCHSCRIPT, Kind.LITE):
-        return Outcome(
-            path, skipped=WRONG_KINDS.get(artifact.kind, f"it is no archive: {artifact.kind.value}")
-        )
+    if found := unfit(artifact):
+        return found
     place = Path(target)
     try:
         if place.exists() and place.samefile(path):
@@ -139,6 +135,16 @@ def convert(path: str, target: str, wanted: Wanted, environ: Mapping[str, str]) 
             return _converted(artifact, place, wanted, environ, Path(folder))
     except OSError as error:
         return Outcome(path, error=f"{target} cannot be written: {error.strerror or error}")
+
+
+def unfit(artifact: Artifact) -> Outcome | None:
+    """What there is to say of a file that is not to be converted; None for one that is."""
+    if artifact.error:
+        return Outcome(artifact.path, error=artifact.error)
+    if artifact.kind in (Kind.TORCHSCRIPT, Kind.LITE):
+        return None
+    why = WRONG_KINDS.get(artifact.kind, f"it is no archive: {artifact.kind.value}")
+    return Outcome(artifact.path, skipped=why)
 
 
 def _converted(

@@ -21,6 +21,9 @@ BUNDLED = "get_all_bundled_inputs"
 """The method that an archive with bundled inputs has (torch/utils/bundled_inputs.py)."""
 
 _DEF = re.compile(r"^  def (?P<name>\w+)\(", re.MULTILINE)
+_WRITING = re.compile(r"\.\s*(?P<name>save|from_file)\b")
+"""Operators of TorchScript that write a file, by any name that their module may have been given."""
+
 _MANGLED = re.compile(r"\.___torch_mangle_\d+")
 
 
@@ -37,14 +40,15 @@ def read(path: str, size: int, records: Records) -> Artifact:
             Kind.TORCHSCRIPT,
             size,
             format="the one of torch 1.0 to 1.3",
-            notes=("newer torch reads it; its methods are not listed",),
+            notes=("torch 2.13 does not load it any more",),
         )
     parts = {
         name: pickles.read(io.BytesIO(records.read(name)))
         for name in records.names(end=".pkl")
         if "/" not in name
     }
-    running = names.running(one for part in parts.values() for one in part.names)
+    running: object = next(iter(names.running(one for part in parts.values() for one in part.names)), None)
+    writing = _writing(records)
     found = tensors.count(part.value for name, part in parts.items() if name in ("data.pkl", "constants.pkl"))
     lite = "bytecode.pkl" in records
     methods = _methods(records, parts.get("data.pkl"))
@@ -74,7 +78,7 @@ def read(path: str, size: int, records: Records) -> Artifact:
         elements=found.elements,
         dtypes=tuple(found.dtypes),
         notes=tuple(notes),
-        error=f"its pickles would run {running[0]}" if running else None,
+        error=f"its pickles would run {running}" if running else writing,
     )
 
 
@@ -89,6 +93,14 @@ def traced_shapes(value: object) -> dict[str, str]:
         if isinstance(name, str) and isinstance(inputs, (list, tuple)):
             shapes[name] = ", ".join(tensors.shown(one) for one in inputs)
     return shapes
+
+
+def _writing(records: Records) -> str | None:
+    """Which of the operators that write a file its code has; some of it runs when the archive is loaded."""
+    for name in records.names("code/", ".py"):
+        if found := _WRITING.search(records.text(name, MOST_CODE)):
+            return f"its code would write a file: it has torch.{found['name']}"
+    return None
 
 
 def _is_helper(name: str) -> bool:

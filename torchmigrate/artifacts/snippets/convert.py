@@ -503,7 +503,8 @@ def told(error: BaseException) -> dict[str, Any]:
     lines = [line.strip() for line in str(inner).splitlines() if line.strip()]
     last = [line for line in lines if line.startswith(("RuntimeError:", "Error:"))]
     text = last[-1] if last else first_line(inner)
-    return {"reason": f"{type(inner).__name__}: {text}"[:600], "operator": operator, "place": place}
+    shown = text if text.startswith(type(inner).__name__) else f"{type(inner).__name__}: {text}"
+    return {"reason": shown[:600], "operator": operator, "place": place}
 
 
 def placed(node: Any) -> str | None:
