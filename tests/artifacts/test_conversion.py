@@ -45,6 +45,9 @@ def test_the_session_of_the_page_prints_what_the_page_says(
         run = CliRunner().invoke(artifacts, [*words, *interpreter], standalone_mode=False)
         assert run.return_value == 0, run.output
         printed += f"$ torchmigrate artifacts {command}\n{run.stdout}"
+    printed = re.sub(
+        r"\b\d+\.\d KiB", "3.9 KiB", printed
+    )  # the source of torch is at another place elsewhere
     printed = re.sub(r"(?<=  )\d+\.\d$", "1.2", printed, flags=re.MULTILINE)
     if accept:
         PAGE.write_text(text.replace(block, printed), "utf-8")
@@ -71,7 +74,7 @@ def test_files_that_are_no_archives_start_nothing_and_do_not_end_a_batch(
     command = ["convert", str(source), "-o", str(tmp_path / "out"), "--python", sys.executable]
     run = CliRunner().invoke(artifacts, [*command, "--report", str(report)], standalone_mode=False)
     assert run.return_value == 2, run.output
-    assert "1 skipped, 2 unreadable" in run.stdout
+    assert "1 skipped, 2 failed" in run.stdout
     files = {Path(entry["path"]).name: entry for entry in json.loads(report.read_text())["files"]}
     assert files["evil.pt"]["error"] == "its pickles would run os.mkdir"
     assert "torch.export.export that" in files["state.pt"]["skipped"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from torchmigrate.artifacts import conversion, reading
 from torchmigrate.artifacts.conversion import Outcome, Wanted
 
-WAYS = ("converted", "refused", "differing", "skipped", "unreadable")
+WAYS = ("converted", "refused", "differing", "skipped", "failed")
 
 Told = Callable[[int, int], object]
 """Called with the number of files done, and of all."""

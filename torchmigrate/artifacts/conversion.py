@@ -105,7 +105,7 @@ class Outcome:
     def way(self) -> str:
         """How it ended, in a word."""
         if self.error or self.skipped:
-            return "unreadable" if self.error else "skipped"
+            return "failed" if self.error else "skipped"
         if any(row.outcome == "differs" for row in self.rows):
             return "differing"
         return "converted" if all(row.is_good for row in self.rows) else "refused"

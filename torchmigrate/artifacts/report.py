@@ -15,14 +15,14 @@ COLUMNS = ("file", "method", "outcome", "difference", "seconds", "inputs", "open
 NARROW = 5
 """As many columns fit a terminal; the others are in the lines below the table there."""
 
-COLORS = {"equal": "green", "close": "green", "differs": "red", "refused": "red", "unreadable": "red"}
+COLORS = {"equal": "green", "close": "green", "differs": "red", "refused": "red", "failed": "red"}
 
 
 def cells(outcome: Outcome) -> Iterator[tuple[str, ...]]:
     """The rows of a table for one file."""
     path = escape(outcome.path)
     if not outcome.rows:
-        yield (path, "", "unreadable" if outcome.error else "skipped", "", "", "", "")
+        yield (path, "", "failed" if outcome.error else "skipped", "", "", "", "")
     for row in outcome.rows:
         difference = "" if row.difference is None else "0" if row.difference == 0 else f"{row.difference:.2g}"
         yield (

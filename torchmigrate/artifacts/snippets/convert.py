@@ -135,7 +135,10 @@ def schema(module: Any, method: str) -> Any:
     try:
         return module._c._get_method(method).schema
     except RuntimeError:
-        raise Refusal(f"the archive has no method {method}") from None
+        names = ", ".join(sorted(name for name in module._c._method_names() if not name.startswith("_")))
+        raise Refusal(
+            f"the archive has no method {method}, but {names or 'none'}; name one with --method"
+        ) from None
 
 
 def leaves(value: Any) -> list[Any]:
