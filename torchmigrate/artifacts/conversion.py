@@ -117,7 +117,7 @@ class Outcome:
 
 
 def convert(path: str, target: str, wanted: Wanted, environ: Mapping[str, str]) -> Outcome:
-    """Converts the archive at ``path`` to ``target``, with a file beside it for each method that is not ``forward``.
+    """Converts the archive at ``path`` to ``target``; of several methods, those that are not ``forward`` go beside it.
 
     Raises nothing for what is in the file.
     """
@@ -165,16 +165,15 @@ def _converted(
     rows = _rows(answer, wanted, memory)
     if not all(row.is_good for row in rows):
         return Outcome(artifact.path, _not_written(rows), answer.get("torch"))
-    files = {row.method: _name(place, row.method) for row in rows}
+    files = {row.method: _name(place, row.method, alone=len(rows) == 1) for row in rows}
     packed: list[Row] = []
     if wanted.aoti:
         answer_of_package = _asked({**question, "work": "package"}, wanted, environ)
         packed = _rows(answer_of_package, wanted, memory)
     for row in rows:
         os.replace(folder / f"{row.method}.pt2", files[row.method])
-    written = [
-        _with(row, file=str(files[row.method]), notes=(*row.notes, *_lost(artifact, wanted))) for row in rows
-    ]
+    written = [_with(row, file=str(files[row.method])) for row in rows]
+    written[0] = _with(written[0], notes=(*written[0].notes, *_lost(artifact, wanted)))
     for row in packed:
         made = files[row.method].with_suffix(".aoti.pt2")
         if row.is_good:
@@ -183,8 +182,8 @@ def _converted(
     return Outcome(artifact.path, tuple(written), answer.get("torch"))
 
 
-def _name(place: Path, method: str) -> Path:
-    return place if method == "forward" else place.with_name(f"{place.stem}.{method}{place.suffix}")
+def _name(place: Path, method: str, *, alone: bool) -> Path:
+    return place if alone or method == "forward" else place.with_name(f"{place.stem}.{method}{place.suffix}")
 
 
 def _with(row: Row, **changes: Any) -> Row:
