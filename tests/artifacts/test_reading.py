@@ -109,6 +109,18 @@ def test_formats_of_others(tmp_path: Path, models: Path) -> None:
     ]
 
 
+def test_what_is_too_large_to_look_into_is_said_and_no_error(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST_INNER", 100)
+    inner = (models / "scripted.pt").read_bytes()
+    manifest = json.dumps({"model": {"serializedFile": "model.pt"}})
+    (tmp_path / "a.mar").write_bytes(made.zipped({"MAR-INF/MANIFEST.json": manifest, "model.pt": inner}))
+    found = reading.read(str(tmp_path / "a.mar"))
+    assert (found.kind, found.error) == (Kind.MAR, None)
+    assert found.notes == (f"model.pt: {len(inner):,} bytes, which are not looked into",)
+
+
 def test_the_command_prints_json_and_exits_with_2_for_what_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "a.onnx").write_bytes(made.onnx())
     run = CliRunner().invoke(

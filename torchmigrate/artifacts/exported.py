@@ -12,7 +12,7 @@ from typing import Any
 
 from torchmigrate.artifacts import names, pickles
 from torchmigrate.artifacts.model import Artifact, Kind, Method, Unreadable
-from torchmigrate.artifacts.records import Records
+from torchmigrate.artifacts.records import MOST_READ, Records
 
 OLD = "serialized_exported_program.json"
 COMPILED = "data/aotinductor/"
@@ -61,6 +61,8 @@ def read(path: str, size: int, records: Records) -> Artifact:
     if not programs:
         torch |= dict.fromkeys(_metadata(records, "AOTI_TORCH_VERSION"))
     running = names.running(_names(records))
+    if large := [name for name in records.names(end=".pt") if records.size(name) > MOST_READ]:
+        notes.append(f"not looked into, for its size: {', '.join(large)}")
     return Artifact(
         path,
         Kind.EXPORTED if programs else Kind.AOTI,
@@ -125,6 +127,8 @@ def _names(records: Records) -> list[pickles.Global]:
     """What the pickles in the file would import; each is a file of `torch.save` itself."""
     found: list[pickles.Global] = []
     for name in records.names(end=".pt"):
+        if not 0 < records.size(name) <= MOST_READ:  # before torch 2.8 all weights are in one
+            continue
         inner = Records(io.BytesIO(records.read(name)))
         if "data.pkl" in inner:
             found += pickles.read(io.BytesIO(inner.read("data.pkl"))).names

@@ -159,6 +159,8 @@ def _mar(path: str, size: int, records: Records) -> Artifact:
     name = model.get("serializedFile", "")
     if name and name not in records:
         notes.append(f"its model {name} is missing")
+    elif name and records.size(name) > MOST_INNER:
+        notes.append(f"{name}: {records.size(name):,} bytes, which are not looked into")
     elif name:
         inner = _inner(f"{path}!{name}", records, name)
         notes.append(f"{name}: {inner.error or inner.kind.value}")
