@@ -37,6 +37,7 @@ ROOMS = (
     "trials",
     "probe",
     "server",
+    "artifacts",
     "cli",
     "library",
 )

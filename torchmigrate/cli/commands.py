@@ -25,6 +25,7 @@ from torchmigrate.settings.config import ConfigError
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 LAZY: dict[str, str] = {
+    "artifacts": "torchmigrate.cli.artifacts:artifacts",
     "ledger": "torchmigrate.cli.ledger:ledger",
     "probe": "torchmigrate.cli.probe:probe",
     "server": "torchmigrate.cli.server:server",

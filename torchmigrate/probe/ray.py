@@ -66,7 +66,7 @@ def facts_of_nodes(address: str, limit: float, seconds: float = 120.0) -> list[d
     started = not ray.is_initialized()
     try:
         if started:
-            _reach(address)
+            reach(address)
             ray.init(address=address, log_to_driver=False, logging_level="error")
         nodes = sorted(node["NodeID"] for node in ray.nodes() if node["Alive"])
         # No CPU is asked for: the probe also runs on a node whose every CPU is taken.
@@ -88,7 +88,7 @@ def facts_of_nodes(address: str, limit: float, seconds: float = 120.0) -> list[d
     return facts
 
 
-def _reach(address: str) -> None:
+def reach(address: str) -> None:
     """Raises OSError where nothing listens at ``HOST:PORT``: Ray itself waits for minutes before it says so."""
     host, _, port = address.rpartition(":")
     if host and port.isdigit():

@@ -1,0 +1,223 @@
+"""Archives become exported programs: those that do the same are put in place, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from click.testing import CliRunner
+
+from tests.artifacts import made
+from torchmigrate.artifacts import advice, conversion, inputs
+from torchmigrate.artifacts.cluster import shipped
+from torchmigrate.artifacts.inputs import Dynamic, SpecError
+from torchmigrate.artifacts.snippets import convert as worker
+from torchmigrate.cli.artifacts import artifacts
+
+PAGE = Path(__file__).parents[2] / "docs" / "artifacts.md"
+
+
+def test_the_session_of_the_page_prints_what_the_page_says(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accept: bool
+) -> None:
+    import torch
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "110")
+    source = tmp_path / "models"
+    source.mkdir()
+    shutil.copy(models / "traced.pt", source / "classifier.pt")
+    shutil.copy(models / "state.pt", source / "weights.pt")
+    (source / "detector.onnx").write_bytes(made.POINTER)
+    text = PAGE.read_text("utf-8")
+    (block,) = re.findall(r"^```console\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    printed = ""
+    for command in re.findall(r"^\$ torchmigrate artifacts (.*)$", block, re.MULTILINE):
+        words = shlex.split(command)
+        interpreter = ["--python", sys.executable] if words[0] == "convert" else []
+        run = CliRunner().invoke(artifacts, [*words, *interpreter], standalone_mode=False)
+        assert run.return_value == 0, run.output
+        printed += f"$ torchmigrate artifacts {command}\n{run.stdout}"
+    printed = re.sub(
+        r"\b\d+\.\d KiB", "3.9 KiB", printed
+    )  # the source of torch is at another place elsewhere
+    printed = re.sub(r"(?<=  )\d+\.\d$", "1.2", printed, flags=re.MULTILINE)
+    if accept:
+        PAGE.write_text(text.replace(block, printed), "utf-8")
+    else:
+        assert printed == block
+    assert os.listdir("exported") == ["classifier.pt2"]
+    old = cast("Any", torch.jit).load("models/classifier.pt")
+    new = torch.export.load("exported/classifier.pt2").module()
+    x = torch.randn(7, 4)
+    assert torch.equal(old(x), new(x))
+    assert "| models/classifier.pt | forward | equal | 0 |" in Path("report.md").read_text("utf-8")
+
+
+def test_files_that_are_no_archives_start_nothing_and_do_not_end_a_batch(
+    models: Path, tmp_path: Path
+) -> None:
+    source, report = tmp_path / "models", tmp_path / "report.json"
+    source.mkdir()
+    shutil.copy(models / "state.pt", source)
+    (source / "broken.pt").write_bytes((models / "traced.pt").read_bytes()[:700])
+    (source / "evil.pt").write_bytes(
+        made.zipped({"a/constants.pkl": b"cos\nmkdir\n(Vran\ntR.", "a/data.pkl": b"}."})
+    )
+    command = ["convert", str(source), "-o", str(tmp_path / "out"), "--python", sys.executable]
+    run = CliRunner().invoke(artifacts, [*command, "--report", str(report)], standalone_mode=False)
+    assert run.return_value == 2, run.output
+    assert "1 skipped, 2 failed" in run.stdout
+    files = {Path(entry["path"]).name: entry for entry in json.loads(report.read_text())["files"]}
+    assert files["evil.pt"]["error"] == "its pickles would run os.mkdir"
+    assert "torch.export.export that" in files["state.pt"]["skipped"]
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_process_that_ends_badly_is_explained(models: Path, tmp_path: Path) -> None:
+    archive, target = str(models / "traced.pt"), tmp_path / "out.pt2"
+    said = {}
+    for name, program in (("dies", "kill -9 $$"), ("hangs", "sleep 60"), ("none", "exit 3")):
+        python = tmp_path / name
+        python.write_text(f"#!/bin/sh\n{program}\n")
+        python.chmod(0o755)
+        wanted = conversion.Wanted(str(python), seconds=0.5)
+        (row,) = conversion.convert(archive, str(target), wanted, os.environ).rows
+        said[name] = row.reason
+    assert said["dies"].startswith("its process was ended by SIGKILL, starting Python, with 4.0 GiB")
+    assert said["hangs"] == "it took longer than 0.5 s, starting Python"
+    assert said["none"] == "its process ended, starting Python: exit status 3"
+    assert not target.exists()
+
+
+def test_an_archive_is_not_replaced_by_what_is_made_of_it(models: Path, tmp_path: Path) -> None:
+    shutil.copy(models / "traced.pt", tmp_path)
+    place = str(tmp_path / "traced.pt")
+    found = conversion.convert(place, place, conversion.Wanted("python"), os.environ)
+    assert "name another file" in str(found.error)
+
+
+def asked(
+    models: Path, tmp_path: Path, name: str, method: str = "forward", spec: str = "float32[2,4]", **more: Any
+) -> dict[str, Any]:
+    """What the worker answers, in this process, which has torch already."""
+    import torch
+    import torch.utils._pytree
+
+    worker.State.torch, worker.State.answer = torch, str(tmp_path / "answer.json")
+    question = {
+        "archive": str(models / name),
+        "folder": str(tmp_path),
+        "inputs": {"": {"spec": inputs.parse(spec), "origin": "--inputs"}},
+        "dynamic": [],
+        "rtol": None,
+        "atol": None,
+        **more,
+    }
+    return worker.convert(question, method)
+
+
+@pytest.mark.parametrize(
+    ("method", "spec", "outputs"),
+    [("forward", "float32[1,4]", 2), ("encode", "float32[2,4]", 4)],
+)
+def test_every_method_is_converted_and_arguments_may_be_left_out(
+    models: Path, tmp_path: Path, method: str, spec: str, outputs: int
+) -> None:
+    said = asked(models, tmp_path, "scripted.pt", method, spec=spec, dynamic=[[0, 0, "batch"]])
+    assert (said["outcome"], said["outputs"], said["open"]) == (
+        "equal",
+        outputs,
+        ["batch (dimension 0 of input 0)"],
+    )
+    assert (tmp_path / said["file"]).exists()
+
+
+def test_a_loop_that_ends_by_values_is_refused_with_its_place_and_what_to_do(
+    models: Path, tmp_path: Path
+) -> None:
+    said = asked(models, tmp_path, "until.pt")
+    assert (said["outcome"], said["step"], said["operator"]) == ("refused", "convert", "prim::Loop")
+    reason, todo = advice.of(said["step"], said["reason"], said["operator"], said["place"])
+    assert reason.startswith("it has a loop that ends when a condition on values is met at programs.py:")
+    assert "torch.while_loop" in todo
+
+
+def test_state_that_the_program_loses_shows_in_the_second_run(models: Path, tmp_path: Path) -> None:
+    said = asked(models, tmp_path, "counting.pt")
+    assert said["outcome"] == "differs"
+    assert said["difference"] == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_branch_on_values_is_compared_on_both_sides(models: Path, tmp_path: Path) -> None:
+    assert asked(models, tmp_path, "sided.pt")["outcome"] == "equal"
+
+
+def test_a_size_that_the_code_fixes_cannot_be_left_open(models: Path, tmp_path: Path) -> None:
+    said = asked(models, tmp_path, "traced.pt", dynamic=[[None, 1, "width"]])
+    assert (said["outcome"], said["step"]) == ("refused", "open")
+    assert "dimension 1 of input 0 cannot be left open as width" in said["reason"]
+
+
+def test_an_inputs_file_is_loaded_without_running_it(models: Path, tmp_path: Path) -> None:
+    import torch
+
+    file = tmp_path / "inputs.pt"
+    torch.save({"encode": (torch.ones(3, 4),), "forward": {"x": torch.ones(3, 4)}}, file)
+    given: dict[str, Any] = {"inputs": {"": {"file": str(file)}}}
+    assert asked(models, tmp_path, "scripted.pt", **given)["inputs"] == ["float32[3, 4]"]
+    file.write_bytes((models / "module.pt").read_bytes())
+    with pytest.raises(worker.Refusal, match="cannot be loaded with weights_only"):
+        asked(models, tmp_path, "scripted.pt", **given)
+
+
+def test_outputs_are_judged_to_the_last_bit_then_within_tolerances() -> None:
+    import torch
+
+    worker.State.torch = torch
+    base = torch.tensor([1.0, float("nan")])
+    question: dict[str, Any] = {"rtol": None, "atol": None}
+    judge = worker.compared
+    assert judge([base], [base.clone()], question)["outcome"] == "equal"
+    assert judge([base], [base + 1e-6], question)["outcome"] == "close"
+    assert judge([base], [base + 1e-3], question)["outcome"] == "differs"
+    assert judge([base], [base + 1e-3], {"rtol": 0.0, "atol": 0.01})["outcome"] == "close"
+    assert judge([base], [base.double()], question)["reason"] == "output is float64[2] and was float32[2]"
+    assert judge([{"a": base}], [{"b": base}], question)["reason"] == "output has other keys"
+    assert judge([(base, 1)], [[base, 2]], question)["reason"] == "output[1] is 2 and was 1"
+
+
+def test_what_a_command_line_says_of_inputs() -> None:
+    assert inputs.parse("float32[2,3], int64[], 3,-1.5,true,none") == [
+        {"tensor": ["float32", [2, 3]]},
+        {"tensor": ["int64", []]},
+        {"value": 3},
+        {"value": -1.5},
+        {"value": True},
+        {"value": None},
+    ]
+    assert inputs.parse_dynamic("1.0:batch") == Dynamic(1, 0, "batch")
+    for wrong in ("float32[2", "tensor", "float32[99999,99999]"):
+        with pytest.raises(SpecError):
+            inputs.parse(wrong)
+    with pytest.raises(SpecError, match="0:batch"):
+        inputs.parse_dynamic("batch")
+
+
+def test_what_travels_to_a_cluster_needs_the_standard_library_only(tmp_path: Path) -> None:
+    import subprocess
+
+    archive = tmp_path / "torchmigrate.zip"
+    archive.write_bytes(shipped())
+    program = "import sys; sys.path.insert(0, sys.argv[1]); from torchmigrate.artifacts import conversion"
+    done = subprocess.run(
+        [sys.executable, "-S", "-E", "-c", program, str(archive)], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")

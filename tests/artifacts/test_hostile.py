@@ -1,0 +1,153 @@
+"""Files made to harm or to confuse: each costs a line, and nothing in it runs."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import random
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.artifacts import made
+from torchmigrate.artifacts import pickles, reading, records
+from torchmigrate.artifacts.model import Artifact, Kind, Unreadable
+
+
+class Running:
+    """Unpickled, it would leave a folder."""
+
+    def __init__(self, function: Any, *args: Any) -> None:
+        self._call = (function, args)
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return self._call
+
+
+def read(tmp_path: Path, data: bytes, name: str = "a.pt") -> Artifact:
+    (tmp_path / name).write_bytes(data)
+    return reading.read(str(tmp_path / name))
+
+
+def archive(data: bytes, **more: bytes) -> bytes:
+    return made.zipped(
+        {"a/data.pkl": data, "a/version": "3\n", **{f"a/{name}": part for name, part in more.items()}}
+    )
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("function", [os.mkdir, eval, getattr])
+def test_a_pickle_that_would_run_something_is_named_and_not_run(
+    tmp_path: Path, function: Any, protocol: int
+) -> None:
+    mark = tmp_path / "ran"
+    argument = f"__import__('os').mkdir({str(mark)!r})" if function is eval else str(mark)
+    data = pickle.dumps({"weights": Running(function, argument)}, protocol)
+    for packed in (data, archive(data), archive(pickle.dumps({}), **{"constants.pkl": data})):
+        found = read(tmp_path, packed)
+        assert found.error is not None
+        assert "would run" in found.error
+        assert function.__name__ in found.error
+    assert not mark.exists()
+
+
+def test_a_name_within_a_module_that_looks_harmless_is_found(tmp_path: Path) -> None:
+    data = b"\x80\x04\x8c\x05torch\x8c\x17serialization.os.system\x93\x8c\x02ls\x85R."
+    assert "serialization.os.system" in str(read(tmp_path, archive(data)).error)
+
+
+def test_paths_and_namespaces_of_honest_checkpoints_are_no_alarm(tmp_path: Path) -> None:
+    import argparse
+    import pathlib
+
+    data = pickle.dumps({"args": argparse.Namespace(lr=1), "file": pathlib.PurePosixPath("a")})
+    found = read(tmp_path, archive(data))
+    assert found.error is None
+    assert "loading it imports argparse.Namespace, pathlib.PurePosixPath" in found.notes
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"a/../../b": b""}, "outside of its folder"),
+        ({"/etc/passwd": b""}, "outside of its folder"),
+        ({"a\\..\\b": b""}, "outside of its folder"),
+        ({"C:b": b""}, "outside of its folder"),
+        ({"a/data.pkl": b"\x80\x02."}, "its pickle is malformed"),
+        ({"a/data.pkl": b"\x80\x02}"}, "its pickle is malformed"),
+        ({"a/data.pkl": b"\x80\x02h\x07."}, "its pickle is malformed"),
+        ({"a/archive_format": b"pt2"}, "neither a program nor a compiled model"),
+        ({"a/archive_format": b"pt2", "a/models/model.json": b"[" * 100_000}, "malformed"),
+        ({"a/archive_format": b"pt2", "a/models/model.json": b'{"graph_module": 1}'}, "malformed"),
+        ({"MAR-INF/MANIFEST.json": b"[]"}, "its manifest is malformed"),
+        ({"a/something": b""}, "no model that is known here"),
+    ],
+)
+def test_records_that_are_wrong(tmp_path: Path, parts: dict[str, bytes], said: str) -> None:
+    found = read(tmp_path, made.zipped(parts))
+    assert found.kind in (Kind.UNREADABLE, Kind.OTHER)
+    assert said in str(found.error)
+
+
+def test_a_record_that_unpacks_to_far_more_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "MOST_READ", 1 << 20)
+    bomb = made.zipped({"a/data.pkl": b"\0" * (8 << 20), "a/version": "3"}, zipfile.ZIP_DEFLATED)
+    assert "unpacks to 8,388,608 bytes" in str(read(tmp_path, bomb).error)
+
+
+def test_a_record_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        file.writestr("a/data.pkl", pickle.dumps({}))
+        with pytest.warns(UserWarning, match="Duplicate"):
+            file.writestr("a/data.pkl", pickle.dumps({"b": 1}))
+    assert "twice" in str(read(tmp_path, out.getvalue()).error)
+
+
+def test_containers_within_containers_are_taken_apart_without_recursion(tmp_path: Path) -> None:
+    deep = b"\x80\x02" + b"(" * 30_000 + b"t" * 30_000 + b"."
+    assert read(tmp_path, archive(deep)).error is None
+    shared = b"\x80\x02]" + b"".join(b"q%c](h%ch%ce" % (n, n, n) for n in range(100)) + b"."
+    assert read(tmp_path, archive(shared)).error is None
+
+
+def test_files_that_are_cut_off_or_changed_never_end_a_run(tmp_path: Path) -> None:
+    whole = {
+        "a.pt": archive(pickle.dumps({"a": [1, 2.5, "x"]}, 2)),
+        "b.onnx": made.onnx(),
+        "c.pte": made.executorch(),
+        "d.ptl": made.lite(),
+    }
+    chance = random.Random(3)
+    for name, data in whole.items():
+        for _ in range(25):
+            changed = bytearray(data[: chance.randrange(1, len(data) + 1)])
+            for _ in range(chance.randrange(4)):
+                changed[chance.randrange(len(changed))] = chance.randrange(256)
+            found = read(tmp_path, bytes(changed), name)
+            assert found.kind is not Kind.UNREADABLE or found.error
+
+
+def test_what_is_no_file_is_said(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.pt")
+    (tmp_path / "page.pt").write_bytes(b"\n<!DOCTYPE html><html></html>")
+    found = {os.path.basename(path): reading.read(path).error for path in reading.find([str(tmp_path)])}
+    assert found["pipe.pt"] == "it is not a regular file"
+    assert "a web page" in str(found["page.pt"])
+    assert reading.read(str(tmp_path / "gone.pt")).error == "No such file or directory"
+
+
+def test_a_pickle_of_every_protocol_is_read_as_it_would_be_built() -> None:
+    value = {"a": (1, -2, 1 << 80), "b": [None, True, 2.5, b"\0", "é"], 3: {"c": ()}}
+    for protocol in range(6):
+        read = pickles.read(io.BytesIO(pickle.dumps(value, protocol)))
+        a, b, c = (part for _, part in read.value.pairs)
+        assert (a, b[0], b[1:3], b[4]) == (value["a"], None, [True, 2.5], "é")
+        assert c.get("c") == ()
+    with pytest.raises(Unreadable):
+        pickles.read(io.BytesIO(b"\x80\x02\x82\x01."))

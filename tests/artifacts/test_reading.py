@@ -1,0 +1,134 @@
+"""What a file is: read from its bytes, for every kind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.artifacts import made
+from torchmigrate.artifacts import listing, reading
+from torchmigrate.artifacts.model import Kind
+from torchmigrate.cli.artifacts import artifacts
+
+TWO = ["forward(x: Tensor, factor: float=2.) -> Tensor", "encode(x: Tensor) -> Dict[str, Tensor]"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "producer", "methods", "tensors"),
+    [
+        ("scripted.pt", Kind.TORCHSCRIPT, "torch.jit", TWO, 3),
+        ("lite.ptl", Kind.LITE, "torch.jit", TWO, 3),
+        ("traced.pt", Kind.TORCHSCRIPT, "torch.jit.trace", ["forward(input: Tensor) -> Tensor"], 2),
+        ("state.pt", Kind.STATE, "torch.save", [], 3),
+        ("old.pth", Kind.STATE, "torch.save", [], 3),
+        ("checkpoint.pt", Kind.SAVED, "torch.save", [], 3),
+        ("module.pt", Kind.MODULE, "torch.save", [], 3),
+    ],
+)
+def test_what_torch_writes(
+    models: Path, name: str, kind: Kind, producer: str, methods: list[str], tensors: int
+) -> None:
+    found = reading.read(str(models / name))
+    assert (found.kind, found.producer, found.error) == (kind, producer, None)
+    assert [str(method) for method in found.methods] == methods
+    assert (found.tensors, found.elements) == (tensors, 15 + (tensors == 3))
+    assert found.dtypes == ("float32",)
+
+
+def test_an_exported_program_names_its_torch_its_opset_and_its_open_size(models: Path) -> None:
+    import torch
+
+    found = reading.read(str(models / "exported.pt2"))
+    assert (found.kind, found.torch) == (Kind.EXPORTED, torch.__version__)
+    assert found.opset is not None
+    assert found.opset.startswith("aten ")
+    (method,) = found.methods
+    assert method.arguments[0].startswith("input: float32[s")
+    assert (found.tensors, found.elements) == (2, 15)
+
+
+def test_what_else_the_archives_hold_is_said(models: Path) -> None:
+    assert "forward was traced with float32[2, 4]" in reading.read(str(models / "traced.pt")).notes
+    assert "extra files: config.json" in reading.read(str(models / "scripted.pt")).notes
+    assert "keys: model, epoch" in reading.read(str(models / "checkpoint.pt")).notes
+    assert any(
+        "tests.artifacts.programs.Two" in note for note in reading.read(str(models / "module.pt")).notes
+    )
+
+
+def test_an_archive_whose_code_writes_files_is_no_archive_to_run(models: Path) -> None:
+    found = reading.read(str(models / "writing.pt"))
+    assert found.error == "its code would write a file: it has torch.save"
+
+
+def test_formats_of_others(tmp_path: Path, models: Path) -> None:
+    manifest = {"model": {"modelName": "two", "serializedFile": "model.pt"}, "archiverVersion": "0.9.0"}
+    inner = (models / "scripted.pt").read_bytes()
+    files = {
+        "a.onnx": made.onnx(),
+        "b.pte": made.executorch(),
+        "c.ptl": made.lite(),
+        "d.mar": made.zipped({"MAR-INF/MANIFEST.json": json.dumps(manifest), "model.pt": inner}),
+        "e.pt": made.POINTER,
+        "f.pt2": made.zipped(
+            {
+                "f/archive_format": "pt2",
+                "f/data/aotinductor/model/a.wrapper.so": b"",
+                "f/data/aotinductor/model/a_metadata.json": '{"AOTI_DEVICE_KEY": "cpu"}',
+            }
+        ),
+        "g.ts": b"const a: number = 1;",
+    }
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    found = [reading.read(path) for path in reading.find([str(tmp_path)])]
+    assert listing.as_text(found).replace(f"{tmp_path}/", "").splitlines() == [
+        "a.onnx: ONNX model, torch 2.9.0, IR version 8, opset ai.onnx 18, 192 bytes, 12 elements in 1 tensors of float32",
+        "  main_graph(x: float32[batch, 4]) -> y: float32[batch, 3]",
+        "  1 nodes of 1 operators",
+        f"b.pte: ExecuTorch program, by executorch, layout ET12, schema 0, {len(files['b.pte'])} bytes",
+        "  forward(float32[2, 3], bool) -> float32[2, 3]",
+        "  delegated to XnnpackBackend",
+        "  1 operators outside of delegates",
+        "c.ptl: TorchScript archive for the Lite interpreter, by torch.jit, FlatBuffers, bytecode 9, "
+        f"{len(files['c.ptl'])} bytes",
+        "  forward(x: Tensor) -> Tensor",
+        "  1 operators",
+        "d.mar: TorchServe model archive, by torch-model-archiver 0.9.0, format 3, "
+        f"{listing.size(len(files['d.mar']))}, 16 elements in 3 tensors of float32",
+        *(f"  {method}" for method in TWO),
+        "  modelName two",
+        "  model.pt: TorchScript archive",
+        "e.pt: Git LFS pointer, 67 bytes",
+        "  the file itself, 4,096 bytes, comes with `git lfs pull`",
+        f"f.pt2: AOTInductor package, by torch._inductor, {len(files['f.pt2'])} bytes",
+        "  compiled: model, for cpu, 1 libraries, which run when it is loaded",
+    ]
+
+
+def test_what_is_too_large_to_look_into_is_said_and_no_error(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST_INNER", 100)
+    inner = (models / "scripted.pt").read_bytes()
+    manifest = json.dumps({"model": {"serializedFile": "model.pt"}})
+    (tmp_path / "a.mar").write_bytes(made.zipped({"MAR-INF/MANIFEST.json": manifest, "model.pt": inner}))
+    found = reading.read(str(tmp_path / "a.mar"))
+    assert (found.kind, found.error) == (Kind.MAR, None)
+    assert found.notes == (f"model.pt: {len(inner):,} bytes, which are not looked into",)
+
+
+def test_the_command_prints_json_and_exits_with_2_for_what_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.onnx").write_bytes(made.onnx())
+    run = CliRunner().invoke(
+        artifacts, ["list", str(tmp_path), "--output-format", "json"], standalone_mode=False
+    )
+    (entry,) = json.loads(run.stdout)["files"]
+    assert (run.return_value, entry["kind"], entry["opset"]) == (0, "onnx", "ai.onnx 18")
+    (tmp_path / "b.pt").write_bytes(b"")
+    run = CliRunner().invoke(artifacts, ["list", str(tmp_path)], standalone_mode=False)
+    assert run.return_value == 2
+    assert f"{tmp_path}/b.pt: unreadable: it is empty" in run.stdout

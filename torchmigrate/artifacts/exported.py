@@ -1,0 +1,154 @@
+"""``.pt2`` files: exported programs, and packages of AOTInductor.
+
+Source: torch/csrc/export/pt2_archive_constants.h and torch/_export/serde/schema.py, and for files before torch 2.8
+torch/export/__init__.py of those versions.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+from torchmigrate.artifacts import names, pickles
+from torchmigrate.artifacts.model import Artifact, Kind, Method, Unreadable
+from torchmigrate.artifacts.records import MOST_READ, Records
+
+OLD = "serialized_exported_program.json"
+COMPILED = "data/aotinductor/"
+
+_DTYPES = {
+    1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float16", 7: "float32", 8: "float64",
+    9: "complex32", 10: "complex64", 11: "complex128", 12: "bool", 13: "bfloat16", 28: "uint16",
+    29: "float8_e4m3fn", 30: "float8_e5m2", 31: "float8_e4m3fnuz", 32: "float8_e5m2fnuz", 33: "float8_e8m0fnu",
+    34: "uint32", 35: "uint64",
+}  # fmt: skip
+"""ScalarType of the schema"""
+
+
+def is_archive(records: Records) -> bool:
+    """Whether this is the layout of a ``.pt2`` file."""
+    return "archive_format" in records or OLD in records or bool(records.names(COMPILED))
+
+
+def read(path: str, size: int, records: Records) -> Artifact:
+    """What a ``.pt2`` file says of itself. Raises `Unreadable`."""
+    programs = {name[7:-5]: name for name in records.names("models/", ".json")}
+    if OLD in records:
+        programs["model"] = OLD
+    compiled = sorted({name.split("/")[2] for name in records.names(COMPILED) if name.count("/") > 2})
+    torch: dict[str, None] = {}
+    opsets: dict[str, None] = {}
+    forms: dict[str, None] = {}
+    dtypes: dict[str, None] = {}
+    methods = []
+    tensors = elements = 0
+    try:
+        for name, record in programs.items():
+            data: Any = json.loads(records.read(record))
+            methods.append(_method("forward" if name == "model" else name, data["graph_module"]))
+            torch[data.get("torch_version") or ""] = None
+            opsets |= {f"{key} {value}": None for key, value in (data.get("opset_version") or {}).items()}
+            version = data.get("schema_version") or {}
+            forms[f"schema {version.get('major')}.{version.get('minor')}"] = None
+            for dtype, count in _weights(data["graph_module"]):
+                tensors, elements, dtypes[dtype] = tensors + 1, elements + count, None
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+        raise Unreadable(f"a program in it is malformed ({type(error).__name__})") from None
+    notes = [f"compiled: {', '.join(compiled)}, {_machine(records)}"] if compiled else []
+    if not programs and not compiled:
+        raise Unreadable("it holds neither a program nor a compiled model")
+    if not programs:
+        torch |= dict.fromkeys(_metadata(records, "AOTI_TORCH_VERSION"))
+    running = names.running(_names(records))
+    if large := [name for name in records.names(end=".pt") if records.size(name) > MOST_READ]:
+        notes.append(f"not looked into, for its size: {', '.join(large)}")
+    return Artifact(
+        path,
+        Kind.EXPORTED if programs else Kind.AOTI,
+        size,
+        torch=", ".join(filter(None, torch)) or None,
+        producer="torch.export" if programs else "torch._inductor",
+        format=", ".join(forms) or None,
+        opset=", ".join(opsets) or None,
+        methods=tuple(methods),
+        tensors=tensors,
+        elements=elements,
+        dtypes=tuple(dtypes),
+        notes=tuple(notes),
+        error=f"its pickles would run {running[0]}: do not load it" if running else None,
+    )
+
+
+def _method(name: str, module: Any) -> Method:
+    graph, signature = module["graph"], module["signature"]
+    inputs = [
+        _argument(spec["user_input"]["arg"], graph)
+        for spec in signature["input_specs"]
+        if "user_input" in spec
+    ]
+    outputs = [
+        _argument(spec["user_output"]["arg"], graph)
+        for spec in signature["output_specs"]
+        if "user_output" in spec
+    ]
+    return Method(name, tuple(inputs), ", ".join(outputs).replace(": ", " "))
+
+
+def _argument(argument: Any, graph: Any) -> str:
+    """``x: float32[s0, 4]``"""
+    kind, value = next(iter(argument.items()))
+    if kind == "as_tensor":
+        meta = graph["tensor_values"][value["name"]]
+        return f"{value['name']}: {_DTYPES.get(meta['dtype'], '?')}[{', '.join(map(_size, meta['sizes']))}]"
+    return str(value)[:80]
+
+
+def _size(size: Any) -> str:
+    if "as_int" in size:
+        return str(size["as_int"])
+    text = str(size["as_expr"]["expr_str"])
+    return text.partition("'")[2].partition("'")[0] if text.startswith("Symbol(") else text
+
+
+def _weights(module: Any) -> list[tuple[str, int]]:
+    graph, found = module["graph"], []
+    for spec in module["signature"]["input_specs"]:
+        if weight := spec.get("parameter") or spec.get("buffer"):
+            meta = graph["tensor_values"][weight["arg"]["name"]]
+            count = 1
+            for size in meta["sizes"]:
+                count *= int(size.get("as_int", 0))
+            found.append((_DTYPES.get(meta["dtype"], "?"), count))
+    return found
+
+
+def _names(records: Records) -> list[pickles.Global]:
+    """What the pickles in the file would import; each is a file of `torch.save` itself."""
+    found: list[pickles.Global] = []
+    for name in records.names(end=".pt"):
+        if not 0 < records.size(name) <= MOST_READ:  # before torch 2.8 all weights are in one
+            continue
+        inner = Records(io.BytesIO(records.read(name)))
+        if "data.pkl" in inner:
+            found += pickles.read(io.BytesIO(inner.read("data.pkl"))).names
+    return found
+
+
+def _metadata(records: Records, key: str) -> list[str]:
+    texts = []
+    for name in records.names(COMPILED, "_metadata.json"):
+        try:
+            data: Any = json.loads(records.read(name, 1 << 20))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(data, dict) and isinstance(data.get(key), str):
+            texts.append(data[key])
+    return list(dict.fromkeys(texts))
+
+
+def _machine(records: Records) -> str:
+    """What the compiled code is for."""
+    devices = _metadata(records, "AOTI_DEVICE_KEY")
+    libraries = records.names(COMPILED, ".so") + records.names(COMPILED, ".pyd")
+    return f"for {', '.join(devices) or 'an unknown device'}, {len(libraries)} libraries, which run when it is loaded"

@@ -1,0 +1,102 @@
+"""Inputs as a command line or an archive describes them: types and sizes, as data that goes to another process."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from torchmigrate.artifacts import tensors
+from torchmigrate.artifacts.pickles import Mapping, Read
+
+Tree = dict[str, Any]
+"""``{"tensor": [dtype, sizes]}``, ``{"tuple" | "list": [Tree, …]}``, ``{"dict": [[key, Tree], …]}``, ``{"value": …}``."""
+
+MOST_ELEMENTS = 1 << 31
+_TENSOR = re.compile(r"(?P<dtype>[a-z]+\d*)\s*\[(?P<sizes>[\d\s,]*)\]$")
+_DYNAMIC = re.compile(r"(?:(?P<input>\d+)\.)?(?P<dim>\d+):(?P<name>[A-Za-z_]\w*)$")
+_WORDS = {"true": True, "false": False, "none": None}
+
+
+class SpecError(ValueError):
+    """What a command line says of inputs cannot be understood; the text is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dynamic:
+    """A size to leave open: dimension ``dim`` of the tensor number ``input``, or of all that have it."""
+
+    input: int | None
+    dim: int
+    name: str
+
+
+def parse(text: str) -> list[Tree]:
+    """The arguments that ``float32[2,3,224,224],int64[2],1.5`` describes. Raises `SpecError`."""
+    return [_one(part) for part in _parts(text)]
+
+
+def parse_dynamic(text: str) -> Dynamic:
+    """The size that ``0:batch``, or ``1.0:batch`` for the second tensor alone, names. Raises `SpecError`."""
+    found = _DYNAMIC.match(text.strip())
+    if not found:
+        raise SpecError(f"--dynamic takes DIM:NAME such as 0:batch, or INPUT.DIM:NAME, not {text!r}")
+    return Dynamic(int(found["input"]) if found["input"] else None, int(found["dim"]), found["name"])
+
+
+def of_traced(read: Read) -> dict[str, list[Tree]]:
+    """The inputs of each method in a ``traced_inputs.pkl``, where all of them can be made again."""
+    value = tensors.untagged(read.value)
+    if not isinstance(value, Mapping):
+        return {}
+    found = {}
+    for name, inputs in value.pairs:
+        given = tensors.untagged(inputs)
+        trees = [_described(one) for one in given] if isinstance(given, list) else [None]
+        if isinstance(name, str) and None not in trees:
+            found[name] = [tree for tree in trees if tree is not None]
+    return found
+
+
+def _parts(text: str) -> Iterator[str]:
+    depth, begin = 0, 0
+    for at, character in enumerate(text):
+        depth += (character == "[") - (character == "]")
+        if character == "," and depth == 0:
+            yield text[begin:at].strip()
+            begin = at + 1
+    yield text[begin:].strip()
+
+
+def _one(text: str) -> Tree:
+    if found := _TENSOR.match(text):
+        sizes = [int(size) for size in found["sizes"].split(",") if size.strip()]
+        count = 1
+        for size in sizes:
+            count *= size
+        if count > MOST_ELEMENTS:
+            raise SpecError(f"{text} has {count:,} elements")
+        return {"tensor": [found["dtype"], sizes]}
+    if text.lower() in _WORDS:
+        return {"value": _WORDS[text.lower()]}
+    if re.fullmatch(r"[+-]?\d+", text):
+        return {"value": int(text)}
+    with contextlib.suppress(ValueError):
+        return {"value": float(text)}
+    raise SpecError(f"{text!r} is neither a tensor such as float32[2,3] nor a number, true, false or none")
+
+
+def _described(value: Any) -> Tree | None:
+    """The description of a value of a pickle; None for what cannot be made from one."""
+    value = tensors.untagged(value)
+    if tensors.is_plain(value):
+        return {"tensor": [tensors.dtype(value), list(tensors.sizes(value))]}
+    if isinstance(value, (list, tuple)):
+        trees = [_described(one) for one in value]
+        return None if None in trees else {"list" if isinstance(value, list) else "tuple": trees}
+    if isinstance(value, Mapping):
+        pairs = [[key, _described(one)] for key, one in value.pairs if isinstance(key, str)]
+        return {"dict": pairs} if len(pairs) == len(value.pairs) and all(one for _, one in pairs) else None
+    return {"value": value} if isinstance(value, (bool, int, float, str, type(None))) else None

@@ -1,0 +1,66 @@
+"""The files as lines for a reader, and as JSON for a program."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable
+
+from torchmigrate.artifacts.model import Artifact, Kind
+from torchmigrate.console.terminal import escape, shown
+
+LONGEST = 200
+"""Characters of one line: a method may have hundreds of arguments."""
+
+
+def lines(artifact: Artifact) -> list[str]:
+    """What a file is, in one line, with a line for each method and each note."""
+    about = [artifact.kind.value]
+    if artifact.torch:
+        about.append(f"torch {artifact.torch}")
+    if artifact.producer and artifact.producer.partition(" ")[2] != artifact.torch:
+        about.append(f"by {artifact.producer}")
+    about += [part for part in (artifact.format, artifact.opset and f"opset {artifact.opset}") if part]
+    about.append(size(artifact.size))
+    if artifact.tensors:
+        kinds = f" of {', '.join(artifact.dtypes)}" if artifact.dtypes else ""
+        about.append(f"{artifact.elements:,} elements in {artifact.tensors:,} tensors{kinds}")
+    if artifact.kind in (Kind.UNREADABLE, Kind.OTHER):
+        return [shown(f"{artifact.path}: {artifact.kind.value}: {artifact.error}")]
+    text = [f"{artifact.path}: {', '.join(about)}"]
+    text += [f"  {_cut(str(method))}" for method in artifact.methods]
+    text += [f"  {_cut(note)}" for note in artifact.notes]
+    if artifact.error:
+        text.append(f"  warning: {artifact.error}")
+    return [shown(line) for line in text]
+
+
+def as_text(artifacts: Iterable[Artifact]) -> str:
+    """All files, one after the other."""
+    return "".join(f"{line}\n" for artifact in artifacts for line in lines(artifact))
+
+
+def as_json(artifacts: Iterable[Artifact]) -> str:
+    """All files, with all that is known; a field that a file does not state is null or empty."""
+    files = []
+    for artifact in artifacts:
+        entry = dataclasses.asdict(artifact)
+        entry["path"] = escape(artifact.path)
+        entry["kind"] = artifact.kind.name.lower()
+        entry["signatures"] = [str(method) for method in artifact.methods]
+        files.append(entry)
+    return json.dumps({"version": 1, "files": files}, indent=2) + "\n"
+
+
+def size(count: int) -> str:
+    """A number of bytes for a reader."""
+    amount, unit = float(count), "bytes"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if amount < 1024:
+            break
+        amount, unit = amount / 1024, larger
+    return f"{count} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]} …"

@@ -1,0 +1,71 @@
+"""The names in a pickle: which of them run code when it is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torchmigrate.artifacts.pickles import Global
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+RUNNING = _words(
+    "_pickle _posixsubprocess _thread asyncio bdb cffi code codeop commands concurrent cProfile ctypes dill "
+    "cloudpickle doctest ensurepip ftplib gc http idlelib imp importlib inspect io joblib linecache marshal "
+    "multiprocessing nt ntpath numpy.testing operator os pathlib pdb pickle pip pkgutil platform popen2 posix "
+    "posixpath profile pty pydoc requests runpy setuptools shelve shutil signal site smtplib socket socketserver "
+    "ssl subprocess sys tempfile test threading timeit torch.hub torch.jit torch.library torch.load "
+    "torch.ops torch.package torch.serialization torch.utils.cpp_extension trace types urllib uuid venv webbrowser "
+    "winreg zipimport"
+)
+"""Modules whose functions run programs or code, read or write files, or lead to others that do."""
+
+BUILTINS = _words(
+    "__import__ apply breakpoint compile delattr eval exec execfile exit getattr globals input locals map open "
+    "print quit reduce setattr vars"
+)
+"""What a pickle needs of `builtins` only to run something."""
+
+HARMLESS = _words(
+    "pathlib.Path pathlib.PosixPath pathlib.PurePath pathlib.PurePosixPath pathlib.PureWindowsPath "
+    "pathlib.WindowsPath types.SimpleNamespace uuid.UUID"
+)
+"""Values that honest checkpoints hold in spite of their modules."""
+
+KNOWN = (
+    "torch",
+    "__torch__",
+    "collections",
+    "numpy",
+    "_codecs",
+    "builtins",
+    "__builtin__",
+    "copy_reg",
+    "copyreg",
+)
+"""Modules that the data of torch and NumPy come from."""
+
+
+def running(names: Iterable[Global]) -> list[Global]:
+    """Those names that are in a pickle to run something."""
+    return [name for name in names if _runs(name)]
+
+
+def foreign(names: Iterable[Global]) -> list[Global]:
+    """Classes and functions of nobody we know, which loading would import."""
+    return [name for name in names if name.module.partition(".")[0] not in KNOWN]
+
+
+def _runs(name: Global) -> bool:
+    if name.module in ("builtins", "__builtin__", "__builtins__"):
+        return name.name.partition(".")[0] in BUILTINS
+    if str(name) in HARMLESS or name.module == "torch.jit._pickle":  # the latter is TorchScript's own
+        return False
+    # A dotted name may also lead from one module to another: torch, "serialization.os.system".
+    parts = str(name).split(".")
+    if any(".".join(parts[:count]) in RUNNING for count in range(1, len(parts) + 1)):
+        return True
+    inner = name.name.split(".")
+    return len(inner) > 1 and any(part in RUNNING or part in BUILTINS for part in inner)

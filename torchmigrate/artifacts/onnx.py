@@ -1,0 +1,188 @@
+"""ONNX models: a protocol buffer, of which the graph's weights are passed over.
+
+Source of the numbers: onnx/onnx.proto3 of https://github.com/onnx/onnx.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchmigrate.artifacts.binary import fields
+from torchmigrate.artifacts.model import Artifact, Kind, Method, Unreadable
+
+_TYPES = (
+    "undefined float32 uint8 int8 uint16 int16 int32 int64 string bool float16 float64 uint32 uint64 complex64 "
+    "complex128 bfloat16 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz uint4 int4 float4_e2m1 float8_e8m0"
+)
+TYPES = _TYPES.split()
+"""TensorProto.DataType"""
+
+
+@dataclass
+class _Graph:
+    name: str = ""
+    nodes: int = 0
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    weights: set[str] = field(default_factory=set)
+    elements: int = 0
+    dtypes: dict[str, None] = field(default_factory=dict)
+    external: dict[str, None] = field(default_factory=dict)
+    operators: set[str] = field(default_factory=set)
+
+
+def read(path: str, data: memoryview) -> Artifact:
+    """What an ONNX model says of itself. Raises `Unreadable`."""
+    texts: dict[int, str] = {}
+    ir_version, opsets, graph = 0, [], None
+    for number, value in fields(data):
+        if number == 1 and isinstance(value, int):
+            ir_version = value
+        elif number in (2, 3, 4) and isinstance(value, memoryview):
+            texts[number] = _text(value)
+        elif number == 8 and isinstance(value, memoryview):
+            opset = dict(fields(value))
+            domain = opset.get(1)
+            name = _text(domain) if isinstance(domain, memoryview) else ""
+            opsets.append(f"{name or 'ai.onnx'} {opset.get(2, 0)}")
+        elif number == 7 and isinstance(value, memoryview):
+            graph = _graph(value)
+    if graph is None or not ir_version:
+        raise Unreadable("it is no ONNX model: it has no graph, or no version")
+    inputs = [text for text in graph.inputs if text.partition(":")[0] not in graph.weights]
+    producer = " ".join(filter(None, (texts.get(2, ""), texts.get(3, ""))))
+    return Artifact(
+        path,
+        Kind.ONNX,
+        len(data),
+        torch=texts.get(3) if texts.get(2) == "pytorch" else None,
+        producer=producer or None,
+        format=f"IR version {ir_version}",
+        opset=", ".join(opsets) or None,
+        methods=(Method(graph.name or "graph", tuple(inputs), ", ".join(graph.outputs)),),
+        tensors=len(graph.weights),
+        elements=graph.elements,
+        dtypes=tuple(graph.dtypes),
+        notes=tuple(_notes(graph)),
+    )
+
+
+def _notes(graph: _Graph) -> list[str]:
+    notes = [f"{graph.nodes} nodes of {len(graph.operators)} operators"]
+    outside = [name for name in graph.external if name.startswith(("/", "\\")) or ".." in name or ":" in name]
+    if outside:
+        notes.append(f"weights are said to lie outside of its folder: {', '.join(outside[:3])}")
+    elif graph.external:
+        names = list(graph.external)
+        notes.append(f"weights lie in {', '.join(names[:3])}{' …' if len(names) > 3 else ''}")
+    return notes
+
+
+def _graph(data: memoryview) -> _Graph:
+    graph = _Graph()
+    for number, value in fields(data):
+        if not isinstance(value, memoryview):
+            continue
+        if number == 1:
+            graph.nodes += 1
+            operator = next((part for key, part in fields(value) if key == 4), b"")
+            graph.operators.add(_text(operator))
+        elif number == 2:
+            graph.name = _text(value)
+        elif number == 5:
+            _weight(value, graph)
+        elif number == 11:
+            graph.inputs.append(_value(value))
+        elif number == 12:
+            graph.outputs.append(_value(value))
+    return graph
+
+
+def _weight(data: memoryview, graph: _Graph) -> None:
+    count, name, dtype = 1, "", 0
+    for number, value in fields(data):
+        if number == 1:  # packed, or one by one
+            dims = _packed(value) if isinstance(value, memoryview) else [value]
+            for dim in dims:
+                count *= dim
+        elif number == 2 and isinstance(value, int):
+            dtype = value
+        elif number == 8:
+            name = _text(value)
+        elif number == 13 and isinstance(value, memoryview):
+            entry = dict(fields(value))
+            if _text(entry.get(1, b"")) == "location":
+                graph.external[_text(entry.get(2, b""))] = None
+    graph.weights.add(name)
+    graph.elements += count
+    graph.dtypes[_type(dtype)] = None
+
+
+def _packed(data: memoryview) -> list[int]:
+    numbers, value, shift = [], 0, 0
+    for byte in data:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            numbers.append(value)
+            value = shift = 0
+    return numbers
+
+
+def _value(data: memoryview) -> str:
+    """``name: float32[batch, 3]`` of a ValueInfoProto."""
+    name, kind = "", ""
+    for number, value in fields(data):
+        if number == 1:
+            name = _text(value)
+        elif number == 2 and isinstance(value, memoryview):
+            kind = _kind(value)
+    return f"{name}: {kind}" if kind else name
+
+
+def _kind(data: memoryview, depth: int = 0) -> str:
+    """A TypeProto."""
+    if depth > 8:
+        raise Unreadable("its types are nested without end")
+    for number, value in fields(data):
+        if not isinstance(value, memoryview):
+            continue
+        if number == 1:
+            return _tensor(value)
+        if number in (4, 9):
+            inner = next((part for key, part in fields(value) if key == 1), None)
+            shown = _kind(inner, depth + 1) if isinstance(inner, memoryview) else "?"
+            return f"{'sequence' if number == 4 else 'optional'}[{shown}]"
+        if number == 5:
+            return "map"
+        if number == 8:
+            return "sparse tensor"
+    return "?"
+
+
+def _tensor(data: memoryview) -> str:
+    dtype, dims = 0, None
+    for number, value in fields(data):
+        if number == 1 and isinstance(value, int):
+            dtype = value
+        elif number == 2 and isinstance(value, memoryview):
+            dims = [_dim(part) for key, part in fields(value) if key == 1 and isinstance(part, memoryview)]
+    return _type(dtype) + ("" if dims is None else f"[{', '.join(dims)}]")
+
+
+def _dim(data: memoryview) -> str:
+    for number, value in fields(data):
+        if number == 1:
+            return str(value)
+        if number == 2:
+            return _text(value)
+    return "?"
+
+
+def _type(number: int) -> str:
+    return TYPES[number] if number < len(TYPES) else f"type {number}"
+
+
+def _text(data: Any) -> str:
+    return bytes(data[:4096]).decode("utf-8", "replace") if isinstance(data, (bytes, memoryview)) else ""

@@ -1,0 +1,125 @@
+"""What came of conversions: a table for a terminal, Markdown and JSON for files."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.artifacts import batch
+from torchmigrate.artifacts.conversion import Outcome, Row
+from torchmigrate.console.terminal import escape
+
+COLUMNS = ("file", "method", "outcome", "difference", "seconds", "inputs", "open sizes")
+NARROW = 5
+"""As many columns fit a terminal; the others are in the lines below the table there."""
+
+COLORS = {"equal": "green", "close": "green", "differs": "red", "refused": "red", "failed": "red"}
+
+
+def cells(outcome: Outcome) -> Iterator[tuple[str, ...]]:
+    """The rows of a table for one file."""
+    path = escape(outcome.path)
+    if not outcome.rows:
+        yield (path, "", "failed" if outcome.error else "skipped", "", "", "", "")
+    for row in outcome.rows:
+        difference = "" if row.difference is None else "0" if row.difference == 0 else f"{row.difference:.2g}"
+        yield (
+            path,
+            row.method,
+            row.outcome,
+            difference,
+            "" if row.seconds is None else f"{row.seconds:.1f}",
+            escape(", ".join(row.inputs)),
+            escape("; ".join(row.open)),
+        )
+        path = ""
+
+
+def remarks(outcome: Outcome) -> Iterator[str]:
+    """What is to be said of one file besides."""
+    if why := outcome.error or outcome.skipped:
+        yield escape(why)
+    for row in outcome.rows:
+        yield from (f"{row.method}: {escape(text)}" for text in _remarks(row))
+
+
+def _remarks(row: Row) -> Iterator[str]:
+    if row.reason:
+        yield row.reason
+    if row.advice:
+        yield f"what to do: {row.advice}"
+    if row.is_good and row.origin:
+        yield f"compared on {', '.join(row.inputs) or 'no inputs'} ({row.origin})"
+    if row.is_good and row.open:
+        yield f"sizes left open: {'; '.join(row.open)}"
+    yield from row.notes
+    if row.file:
+        yield f"written to {row.file}"
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """One line about all files."""
+    return ", ".join(f"{count} {name}" for name, count in batch.counted(outcomes)) or "nothing to convert"
+
+
+def as_text(outcomes: Sequence[Outcome], *, color: bool, width: int) -> str:
+    """The table, and below it what there is to say of each file."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in COLUMNS[:NARROW]:
+        table.add_column(column, overflow="fold", no_wrap=column != "file")
+    for outcome in outcomes:
+        for row in cells(outcome):
+            file, method, verdict, *rest = row[:NARROW]
+            painted = Text(verdict, style=COLORS.get(verdict, ""))
+            table.add_row(Text(file), Text(method), painted, *(Text(cell) for cell in rest))
+    out = io.StringIO()
+    console = Console(
+        file=out,
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+    )
+    console.print(table)
+    text = "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+    for outcome in outcomes:
+        said = list(remarks(outcome))
+        text += f"\n{escape(outcome.path)}\n" + "".join(f"  {line}\n" for line in said) if said else ""
+    return f"{text}\n{summary(outcomes)}\n"
+
+
+def as_markdown(outcomes: Sequence[Outcome]) -> str:
+    """A page with a table, and a list for each file."""
+    lines = ["# Conversion of TorchScript archives", "", _versions(outcomes), "", summary(outcomes) + ".", ""]
+    lines += [_line(COLUMNS), _line(["---"] * len(COLUMNS))]
+    lines += [_line(row) for outcome in outcomes for row in cells(outcome)]
+    for outcome in outcomes:
+        if said := list(remarks(outcome)):
+            lines += ["", f"## {_quoted(escape(outcome.path))}", "", *(f"- {_quoted(text)}" for text in said)]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(outcomes: Sequence[Outcome]) -> str:
+    """All that is known, for a program."""
+    files = [{**dataclasses.asdict(one), "converted": one.is_good} for one in outcomes]
+    return json.dumps({"version": 1, "files": files}, indent=2) + "\n"
+
+
+def _versions(outcomes: Sequence[Outcome]) -> str:
+    found = sorted({outcome.torch for outcome in outcomes if outcome.torch})
+    return f"With torch {', '.join(found)}." if found else "No torch was asked."
+
+
+def _line(row: Sequence[str]) -> str:
+    return f"| {' | '.join(_quoted(cell) for cell in row)} |"
+
+
+def _quoted(text: str) -> str:
+    """Text in which nothing is Markdown."""
+    return "".join(f"\\{character}" if character in "\\`*_{}[]<>#|" else character for character in text)

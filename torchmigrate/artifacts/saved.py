@@ -1,0 +1,112 @@
+"""What `torch.save` writes: state dicts, checkpoints, and whole modules, which are pickles of their classes.
+
+Source: torch/serialization.py. Since torch 1.6 it is a zip file; before, pickles in a row, and before 0.1.10 a tar file.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import IO, Any
+
+from torchmigrate.artifacts import names, pickles, tensors
+from torchmigrate.artifacts.model import Artifact, Kind, Unreadable
+from torchmigrate.artifacts.pickles import Global, Made, Mapping, Read
+from torchmigrate.artifacts.records import MOST_READ, Records
+
+MAGIC = 0x1950A86A20F9469CFC6C
+"""The first pickle of the older form."""
+
+
+class _Limited(io.RawIOBase):
+    """A file of which no more than `MOST_READ` bytes are read: its pickles come first, its weights follow."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._left = MOST_READ
+
+    def read(self, size: int = -1) -> bytes:
+        return self._counted(self._file.read(self._left + 1 if size < 0 else min(size, self._left + 1)))
+
+    def readline(self, size: int | None = -1) -> bytes:
+        return self._counted(self._file.readline(self._left + 1))
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def _counted(self, data: bytes) -> bytes:
+        self._left -= len(data)
+        if self._left < 0:
+            raise Unreadable(f"its pickle is longer than {MOST_READ:,} bytes")
+        return data
+
+
+def read(path: str, size: int, records: Records) -> Artifact:
+    """What a file of the present form holds. Raises `Unreadable`."""
+    version = records.text("version", 100).strip() if "version" in records else None
+    # Source: the records' names by version in docs/source/notes/serialization.rst, and `torch.utils.serialization`,
+    # which is where the alignment is set, in the ledger of names.
+    since = (
+        "2.7 or newer"
+        if ".storage_alignment" in records
+        else "2.1 or newer"
+        if "byteorder" in records
+        else None
+    )
+    form = f"zip, format {version}" if version else "zip"
+    return _artifact(path, size, pickles.read(io.BytesIO(records.read("data.pkl"))), form, since)
+
+
+def read_old(path: str, size: int, file: IO[bytes]) -> Artifact:
+    """What a file of the older form holds, or a pickle of somebody else. Raises `Unreadable`."""
+    stream: Any = _Limited(file)
+    first = pickles.read(stream)
+    if first.value != MAGIC:
+        return _artifact(path, size, first, "pickle, not of torch.save", None)
+    for _ in range(2):  # the version of the protocol, and the sizes of C types
+        pickles.read(stream)
+    return _artifact(path, size, pickles.read(stream), "the one before torch 1.6", None)
+
+
+def _artifact(path: str, size: int, found: Read, form: str, since: str | None) -> Artifact:
+    running, foreign = names.running(found.names), names.foreign(found.names)
+    counted = tensors.count([found.value])
+    pairs = _pairs(found.value)
+    keys = [key for key, _ in pairs if isinstance(key, str)]
+    notes = []
+    kind = Kind.SAVED
+    if pairs and all(tensors.is_tensor(value) for _, value in pairs):
+        kind = Kind.STATE
+    elif keys:
+        notes.append(f"keys: {', '.join(keys[:8])}{' …' if len(keys) > 8 else ''}")
+    elif isinstance(found.value, Made) and not tensors.is_tensor(found.value) and _is_class(found.value):
+        kind = Kind.MODULE
+        notes.append(f"an instance of {found.value.what}, which has to be importable where it is loaded")
+    if foreign and not running:
+        notes.append(
+            f"loading it imports {', '.join(map(str, foreign[:3]))}{' …' if len(foreign) > 3 else ''}"
+        )
+    return Artifact(
+        path,
+        kind,
+        size,
+        torch=since,
+        producer=None if "not of" in form else "torch.save",
+        format=form,
+        tensors=counted.tensors,
+        elements=counted.elements,
+        dtypes=tuple(counted.dtypes),
+        notes=tuple(notes),
+        error=f"unpickling it would run {running[0]}: do not load it" if running else None,
+    )
+
+
+def _pairs(value: Any) -> list[tuple[Any, Any]]:
+    if isinstance(value, Mapping):
+        return value.pairs
+    if isinstance(value, Made) and value.is_of("collections.OrderedDict", "collections.defaultdict"):
+        return value.pairs
+    return []
+
+
+def _is_class(value: Made) -> bool:
+    return isinstance(value.what, Global) and value.what.module not in ("torch._utils", "collections")

@@ -1,0 +1,116 @@
+"""Tensors as pickles of torch write them: `torch._utils._rebuild_…` of a storage that lies elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchmigrate.artifacts import pickles
+from torchmigrate.artifacts.pickles import Global, Made, Stored
+
+DTYPES = {
+    "FloatStorage": "float32",
+    "DoubleStorage": "float64",
+    "HalfStorage": "float16",
+    "BFloat16Storage": "bfloat16",
+    "LongStorage": "int64",
+    "IntStorage": "int32",
+    "ShortStorage": "int16",
+    "CharStorage": "int8",
+    "ByteStorage": "uint8",
+    "BoolStorage": "bool",
+    "ComplexFloatStorage": "complex64",
+    "ComplexDoubleStorage": "complex128",
+    "QInt8Storage": "qint8",
+    "QUInt8Storage": "quint8",
+    "QInt32Storage": "qint32",
+}
+"""Storage class → element type (torch/storage.py)."""
+
+_PLAIN = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_qtensor")
+_AROUND = ("_rebuild_parameter", "_rebuild_parameter_with_state", "_rebuild_from_type_v2")
+
+
+@dataclass
+class Found:
+    """How many tensors there are."""
+
+    tensors: int = 0
+    elements: int = 0
+    dtypes: dict[str, None] = field(default_factory=dict)
+
+
+def count(values: Iterable[Any]) -> Found:
+    """All tensors in some values."""
+    found = Found()
+    for value in values:
+        for one in pickles.walk(value):
+            if is_plain(one):
+                found.tensors += 1
+                found.elements += _elements(one)
+                found.dtypes[dtype(one)] = None
+    return found
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether this makes a tensor, or a parameter or subclass of one."""
+    return is_plain(value) or (isinstance(value, Made) and _function(value) in _AROUND)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether this makes a tensor of a storage."""
+    return isinstance(value, Made) and _function(value) in _PLAIN
+
+
+def sizes(value: Made) -> tuple[int, ...]:
+    """The sizes of a plain tensor."""
+    args = value.args if isinstance(value.args, tuple) else ()
+    given = args[2] if len(args) > 2 else ()
+    return tuple(one for one in given if isinstance(one, int)) if isinstance(given, tuple) else ()
+
+
+def dtype(value: Made) -> str:
+    """The element type of a plain tensor; ``?`` where the pickle leaves it to other classes."""
+    args = value.args if isinstance(value.args, tuple) else ()
+    # _rebuild_tensor_v3 has an untyped storage, and names the type itself.
+    if _function(value) == "_rebuild_tensor_v3" and len(args) > 6 and isinstance(args[6], Global):
+        return args[6].name
+    key = args[0].key if args and isinstance(args[0], Stored) else ()
+    kind = key[1] if isinstance(key, tuple) and len(key) > 1 else None
+    return DTYPES.get(kind.name, kind.name) if isinstance(kind, Global) else "?"
+
+
+def shown(value: Any) -> str:
+    """A value of a call, in short: ``float32[2, 4]`` for a tensor."""
+    value = untagged(value)
+    if is_plain(value):
+        return f"{dtype(value)}[{', '.join(map(str, sizes(value)))}]"
+    if isinstance(value, (bool, int, float, type(None))):
+        return repr(value)
+    return (
+        "a text"
+        if isinstance(value, str)
+        else "a container"
+        if isinstance(value, (tuple, list))
+        else "an object"
+    )
+
+
+def untagged(value: Any) -> Any:
+    """A container without the type that TorchScript writes around it."""
+    if isinstance(value, Made) and value.is_of("torch.jit._pickle.restore_type_tag"):
+        return value.args[0] if isinstance(value.args, tuple) and value.args else None
+    return value
+
+
+def _elements(value: Made) -> int:
+    total = 1
+    for size in sizes(value):
+        total *= max(size, 0)
+    return min(total, 1 << 62)
+
+
+def _function(value: Made) -> str:
+    what = value.what
+    return what.name if isinstance(what, Global) and what.module in ("torch._utils", "torch._tensor") else ""

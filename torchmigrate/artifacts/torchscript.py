@@ -1,0 +1,192 @@
+"""TorchScript archives, in full and for the Lite interpreter.
+
+The code of the methods is text, and their signatures are read in it; all else are pickles.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+
+from torchmigrate.artifacts import names, pickles, tensors
+from torchmigrate.artifacts.model import Artifact, Kind, Method, Unreadable
+from torchmigrate.artifacts.pickles import Global, Made, Mapping, Read
+from torchmigrate.artifacts.records import Records
+
+MOST_CODE = 16 << 20
+MOST_SIGNATURE = 10_000
+"""Characters."""
+
+BUNDLED = "get_all_bundled_inputs"
+"""The method that an archive with bundled inputs has (torch/utils/bundled_inputs.py)."""
+
+_DEF = re.compile(r"^  def (?P<name>\w+)\(", re.MULTILINE)
+_WRITING = re.compile(r"\.\s*(?P<name>save|from_file)\b")
+"""Operators of TorchScript that write a file, by any name that their module may have been given."""
+
+_MANGLED = re.compile(r"\.___torch_mangle_\d+")
+
+
+def is_archive(records: Records) -> bool:
+    """Whether this is the layout of a TorchScript archive."""
+    return "constants.pkl" in records or "bytecode.pkl" in records or "model.json" in records
+
+
+def read(path: str, size: int, records: Records) -> Artifact:
+    """What an archive says of itself. Raises `Unreadable`."""
+    if "model.json" in records:
+        return Artifact(
+            path,
+            Kind.TORCHSCRIPT,
+            size,
+            format="the one of torch 1.0 to 1.3",
+            notes=("torch 2.13 does not load it any more",),
+        )
+    parts = {
+        name: pickles.read(io.BytesIO(records.read(name)))
+        for name in records.names(end=".pkl")
+        if "/" not in name
+    }
+    running: object = next(iter(names.running(one for part in parts.values() for one in part.names)), None)
+    writing = _writing(records)
+    found = tensors.count(part.value for name, part in parts.items() if name in ("data.pkl", "constants.pkl"))
+    lite = "bytecode.pkl" in records
+    methods = _methods(records, parts.get("data.pkl"))
+    notes = []
+    version = records.text("version", 100).strip() if "version" in records else None
+    form = f"format {version}" if version else None
+    if lite:
+        bytecode, operators, listed = _bytecode(parts["bytecode.pkl"].value)
+        methods = methods or listed
+        form = ", ".join(filter(None, (form, f"bytecode {bytecode}")))
+        notes.append(f"{len(operators)} operators")
+    if traced := parts.get("traced_inputs.pkl"):
+        notes += [f"{name} was traced with {shapes}" for name, shapes in traced_shapes(traced.value).items()]
+    if any(method.name == BUNDLED for method in methods):
+        notes.append("it holds bundled inputs")
+    if extra := records.names("extra/"):
+        shown = ", ".join(name.removeprefix("extra/") for name in extra[:5])
+        notes.append(f"extra files: {shown}{' …' if len(extra) > 5 else ''}")
+    return Artifact(
+        path,
+        Kind.LITE if lite else Kind.TORCHSCRIPT,
+        size,
+        producer="torch.jit.trace" if traced else "torch.jit",
+        format=form,
+        methods=tuple(method for method in methods if not _is_helper(method.name)),
+        tensors=found.tensors,
+        elements=found.elements,
+        dtypes=tuple(found.dtypes),
+        notes=tuple(notes),
+        error=f"its pickles would run {running}" if running else writing,
+    )
+
+
+def traced_shapes(value: object) -> dict[str, str]:
+    """The inputs that each method was traced with, as far as they are tensors; their values are not kept."""
+    value = tensors.untagged(value)
+    if not isinstance(value, Mapping):
+        return {}
+    shapes = {}
+    for name, inputs in value.pairs:
+        inputs = tensors.untagged(inputs)
+        if isinstance(name, str) and isinstance(inputs, (list, tuple)):
+            shapes[name] = ", ".join(tensors.shown(one) for one in inputs)
+    return shapes
+
+
+def _writing(records: Records) -> str | None:
+    """Which of the operators that write a file its code has; some of it runs when the archive is loaded."""
+    for name in records.names("code/", ".py"):
+        if found := _WRITING.search(records.text(name, MOST_CODE)):
+            return f"its code would write a file: it has torch.{found['name']}"
+    return None
+
+
+def _is_helper(name: str) -> bool:
+    return "bundled_input" in name or name in ("run_on_bundled_input", "get_num_bundled_inputs")
+
+
+def _methods(records: Records, data: Read | None) -> list[Method]:
+    """The methods of the module that the archive holds."""
+    root = data.value if data else None
+    if not isinstance(root, Made) or not isinstance(root.what, Global):
+        return []
+    name = f"code/{root.what.module.replace('.', '/')}.py"
+    if name not in records:
+        return []
+    code = records.text(name, MOST_CODE)
+    begin = re.search(rf"^class {re.escape(root.what.name)}\(", code, re.MULTILINE)
+    if not begin:
+        return []
+    end = re.compile(r"^class ", re.MULTILINE).search(code, begin.end())
+    body = code[begin.end() : end.start() if end else len(code)]
+    return [_method(body, found) for found in _DEF.finditer(body)]
+
+
+def _method(body: str, found: re.Match[str]) -> Method:
+    depth, parts, at = 1, [found.end()], found.end()
+    quote = ""
+    while depth and at < min(len(body), found.end() + MOST_SIGNATURE):
+        character = body[at]
+        if quote:
+            at += character == "\\"
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        elif character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+        elif character == "," and depth == 1:
+            parts.append(at + 1)
+        at += 1
+    if depth:
+        raise Unreadable(f"the code of its method {found['name']} is cut off")
+    pieces = [body[a:b].rstrip(", \n") for a, b in zip(parts, [*parts[1:], at - 1], strict=True)]
+    arguments = [" ".join(_MANGLED.sub("", piece).split()) for piece in pieces]
+    line = body[at : body.find("\n", at) % (len(body) + 1)]
+    returns = _MANGLED.sub("", line.strip().removesuffix(":").removeprefix("->").strip())
+    return Method(found["name"], tuple(filter(None, arguments[1:])), returns)
+
+
+def _bytecode(value: object) -> tuple[object, set[tuple[object, ...]], list[Method]]:
+    """The version, the operators and the methods of ``bytecode.pkl``."""
+    if not isinstance(value, tuple) or not value or not isinstance(value[0], int):
+        raise Unreadable("its bytecode is malformed")
+    operators: set[tuple[object, ...]] = set()
+    methods = []
+    for entry in value[1:]:
+        if not isinstance(entry, tuple) or len(entry) < 2 or not isinstance(entry[0], str):
+            raise Unreadable("its bytecode is malformed")
+        body = _table(entry[1])
+        listed = body.get("operators")
+        operators |= {
+            (one[0], one[1]) for one in (listed if isinstance(listed, tuple) else ()) if _is_names(one)
+        }
+        schema = _table(entry[2]) if len(entry) > 2 else {}
+        arguments, returns = _arguments(schema.get("arguments")), _arguments(schema.get("returns"))
+        owner, _, name = entry[0].rpartition(".")
+        if "." not in owner.removeprefix("__torch__."):
+            shown = tuple(f"{a}: {t}" for a, t in arguments[1:])
+            methods.append(Method(name, shown, ", ".join(t for _, t in returns)))
+    return value[0], operators, methods
+
+
+def _is_names(one: object) -> bool:
+    return isinstance(one, tuple) and len(one) >= 2 and all(isinstance(part, str) for part in one[:2])
+
+
+def _table(value: object) -> dict[str, object]:
+    """A table of the mobile format: a tuple of pairs."""
+    pairs = value if isinstance(value, tuple) else ()
+    return {
+        one[0]: one[1]
+        for one in pairs
+        if isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str)
+    }
+
+
+def _arguments(value: object) -> list[tuple[str, str]]:
+    tables = [_table(one) for one in value] if isinstance(value, tuple) else []
+    return [(str(one.get("name", "")), _MANGLED.sub("", str(one.get("type", "")))) for one in tables]

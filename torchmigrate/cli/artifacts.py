@@ -1,0 +1,177 @@
+"""The command `torchmigrate artifacts`: the model files of a project, and what becomes of TorchScript archives.
+
+Exit status: 0; 1 if an archive was not converted, or differs; 2 for wrong usage and files that cannot be read.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from torchmigrate.artifacts import listing, reading
+from torchmigrate.cli import output
+from torchmigrate.cli.options import Failure
+from torchmigrate.console.terminal import Progress, wants_color
+
+
+@click.group()
+def artifacts() -> None:
+    """Tell what model files are, and convert TorchScript archives to exported programs."""
+
+
+@artifacts.command("list")
+@click.option(
+    "--output-format", "style", type=click.Choice(["text", "json"]), default="text", help="How to print."
+)
+@click.option("-o", "--output-file", metavar="FILE", help="Write to a file.")
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> int:
+    """Say what the model files in PATHS (default: here) are. Nothing in them is unpickled or run."""
+    found = [reading.read(path) for path in reading.find(paths or (".",))]
+    if not found:
+        raise Failure(f"no model file is in {', '.join(paths) or 'this folder'}")
+    _print(listing.as_json(found) if style == "json" else listing.as_text(found), output_file)
+    return 2 if any(one.error for one in found) else 0
+
+
+@artifacts.command()
+@click.option("-o", "--output", "target", metavar="PATH", required=True, help="The .pt2 file, or the folder.")
+@click.option(
+    "--inputs",
+    multiple=True,
+    metavar="[METHOD=]FILE|SPEC",
+    help="What to run it with: a file of torch.save, a folder of such, or types such as float32[2,3],int64[2].",
+)
+@click.option(
+    "--method", "methods", multiple=True, metavar="NAME", help="Convert this method; default: forward."
+)
+@click.option(
+    "--dynamic", multiple=True, metavar="[INPUT.]DIM:NAME", help="A size that has to stay open: 0:batch."
+)
+@click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance; default: torch.testing's.")
+@click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance; default: torch.testing's.")
+@click.option("--aoti", is_flag=True, help="Also compile with AOTInductor, and compare again.")
+@click.option(
+    "--python", metavar="PATH", help="The interpreter with torch; default: the active environment's."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=1),
+    default=600.0,
+    show_default=True,
+    help="Seconds for one archive.",
+)
+@click.option(
+    "--memory",
+    type=click.FloatRange(min=0.5),
+    metavar="GIB",
+    help="Memory for one archive; default: 4, or six times the archive.",
+)
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Archives at a time."
+)
+@click.option("--report", metavar="FILE", help="Also write a report, as .md or .json.")
+@click.option("--ray", is_flag=True, help="Convert on the nodes of a running Ray cluster.")
+@click.option("--ray-address", default="auto", show_default=True, help="The Ray cluster.")
+@click.option(
+    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
+)
+@click.argument("source", metavar="IN")
+def convert(source: str, target: str, **given: Any) -> int:
+    """Convert the TorchScript archive IN, or those in a folder, and compare old and new on the same inputs."""
+    from torchmigrate.artifacts import batch, report
+
+    if not os.path.exists(source):
+        raise Failure(f"{source} does not exist")
+    if given["report"] and Path(given["report"]).suffix not in (".md", ".json"):
+        raise click.UsageError("--report FILE ends with .md or .json")
+    if not os.path.isdir(source) and os.path.isdir(target):
+        target = os.path.join(target, f"{Path(source).stem}.pt2")
+    wanted, folder = _wanted(given)
+    work = batch.jobs(source, target, wanted, folder)
+    if not work:
+        raise Failure(f"no model file is in {source}")
+    with Progress(sys.stderr, wanted=True) as progress:
+        if given["ray"]:
+            from torchmigrate.artifacts import cluster
+            from torchmigrate.probe.ray import RayError
+
+            try:
+                outcomes = cluster.run(work, given["ray_address"], progress)
+            except RayError as error:
+                raise Failure(str(error)) from None
+        else:
+            outcomes = batch.run(work, os.environ, given["jobs"], progress)
+    if given["report"]:
+        is_json = Path(given["report"]).suffix == ".json"
+        _print(report.as_json(outcomes) if is_json else report.as_markdown(outcomes), given["report"])
+    color = wants_color(given["color"], sys.stdout)
+    output.print_text(report.as_text(outcomes, color=color, width=shutil.get_terminal_size().columns))
+    if any(one.error for one in outcomes):
+        return 2
+    alone = not os.path.isdir(source)
+    return 0 if all(one.is_good or (one.skipped and not alone) for one in outcomes) else 1
+
+
+def _wanted(given: dict[str, Any]) -> tuple[Any, str | None]:
+    """What the options ask for, and the folder of inputs files, if one is named."""
+    from torchmigrate.artifacts import inputs
+    from torchmigrate.artifacts.conversion import Wanted
+    from torchmigrate.probe import collect
+
+    files: dict[str, str] = {}
+    specs: dict[str, list[inputs.Tree]] = {}
+    folder = None
+    try:
+        for text in given["inputs"]:
+            method, value = _of_method(text)
+            if os.path.isdir(value) and not method:
+                folder = value
+            elif os.path.isfile(value):
+                files[method] = value
+            else:
+                specs[method] = inputs.parse(value)
+        dynamic = tuple(inputs.parse_dynamic(text) for text in given["dynamic"])
+    except inputs.SpecError as error:
+        raise Failure(f"{error}") from None
+    python = collect.find_python(given["python"], os.environ, Path.cwd())
+    if python is None or not shutil.which(python):
+        raise Failure(
+            f"{python or 'a Python interpreter'} is not there; name one that has torch with --python"
+        )
+    memory = given["memory"]
+    methods = given["methods"] or tuple(name for name in (*files, *specs) if name) or ("forward",)
+    return (
+        Wanted(
+            python,
+            methods,
+            files,
+            specs,
+            dynamic,
+            given["rtol"],
+            given["atol"],
+            given["timeout"],
+            int(memory * (1 << 30)) if memory else None,
+            given["aoti"],
+        ),
+        folder,
+    )
+
+
+def _of_method(text: str) -> tuple[str, str]:
+    """``encode=float32[2,3]`` in its two parts; a file may have a ``=`` in its name."""
+    method, equals, value = text.partition("=")
+    return (method, value) if equals and method.isidentifier() and not os.path.exists(text) else ("", text)
+
+
+def _print(text: str, output_file: str | None) -> None:
+    if output_file:
+        with output.replaced(output_file) as file:
+            file.write(text)
+    else:
+        output.print_text(text)
