@@ -32,6 +32,7 @@ ROOMS = (
     "rules",
     "reporters",
     "run",
+    "plan",
     "trials",
     "probe",
     "cli",

@@ -26,6 +26,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 LAZY: dict[str, str] = {
     "ledger": "torchmigrate.cli.ledger:ledger",
+    "plan": "torchmigrate.cli.plan:plan",
     "probe": "torchmigrate.cli.probe:probe",
 }
 """Commands that live in modules of their own: name → ``module:attribute``, imported when called."""

@@ -30,13 +30,21 @@ class Failure(click.ClickException):
 
 def of_settings(command: Command) -> Command:
     """Decorator: an option for every setting, and those that say which configuration file is read."""
-    command = click.option("--isolated", is_flag=True, help="Read no configuration file.")(command)
-    command = click.option("--config", metavar="FILE", help="The configuration file; default: the nearest.")(
-        command
-    )
-    for one in reversed(fields()):
-        command = _option(one)(command)
-    return command
+    return settings_but()(command)
+
+
+def settings_but(*names: str) -> Callable[[Command], Command]:
+    """Decorator: what `of_settings` declares, without the settings of these names."""
+
+    def declare(command: Command) -> Command:
+        command = click.option("--isolated", is_flag=True, help="Read no configuration file.")(command)
+        about = "The configuration file; default: the nearest."
+        command = click.option("--config", metavar="FILE", help=about)(command)
+        for one in reversed(fields()):
+            command = command if one.name in names else _option(one)(command)
+        return command
+
+    return declare
 
 
 def load(options: Mapping[str, Any]) -> Profiles:

@@ -33,6 +33,10 @@ class ProjectFile(Subject):
         rules = self._rules
         return check.said(self._document, rules.on_references, rules.options, rules.selects, self._project)
 
+    def under(self, rules: RuleSet) -> ProjectFile:
+        """The same file, as other rules see it."""
+        return ProjectFile(self._document, rules, self._project)
+
     def facts(self, said: Said) -> Facts:
         """The packages that it names."""
         return Facts(mentions=tuple(said.mentions), provisional=said.asked_project)

@@ -1,0 +1,104 @@
+"""A plan as Markdown: for an issue, with a task list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchmigrate.console.terminal import escape
+from torchmigrate.model.versions import render
+from torchmigrate.model.vocabulary import Severity
+from torchmigrate.plan import words
+from torchmigrate.plan.model import Effort, Group, Plan, Step
+
+_SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~!@$&])")
+_CODE = re.compile(r"(`[^`]+`)")
+
+
+def rendered(plan: Plan) -> str:
+    """The plan; whatever the project spells is text in it, and no markup, mention or link."""
+    return "".join(f"{line}\n" for line in _lines(plan))
+
+
+def said(text: str) -> str:
+    """Text whose backquoted parts are code, and whose rest is what it looks like."""
+    parts = _CODE.split(escape(text))
+    return "".join(code(part[1:-1]) if index % 2 else plain(part) for index, part in enumerate(parts))
+
+
+def plain(text: str) -> str:
+    """Text that is what it looks like."""
+    return _SPECIAL.sub(r"\\\1", escape(text).replace("`", "\\`"))
+
+
+def code(text: str) -> str:
+    """Text as code."""
+    text = escape(text).replace("|", "\\|")
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    padding = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{padding}{text}{padding}{fence}"
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    yield f"# Upgrade to torch {render(plan.target)}"
+    yield ""
+    yield plain(words.headline(plan)) + "."
+    for error in plan.errors:
+        yield ""
+        yield f"> Not looked at: {code(error.path)}: {plain(error.message)}"
+    if plan.steps:
+        yield from _tables(plan)
+    for number, step in enumerate(plan.steps, 1):
+        yield ""
+        yield from _step(number, step)
+
+
+def _tables(plan: Plan) -> Iterator[str]:
+    yield ""
+    yield "| Effort | | |"
+    yield "| --- | ---: | --- |"
+    for effort in Effort:
+        if plan.efforts[effort]:
+            yield f"| {effort.value} | {plan.efforts[effort]} | {words.MEANINGS[effort]} |"
+    yield ""
+    yield "| torch | breaks | warns | superseded | new there |"
+    yield "| --- | ---: | ---: | ---: | --- |"
+    for span, release in words.stretches(plan.releases):
+        numbers = " | ".join(str(release.severities[severity]) for severity in Severity)
+        yield f"| {span} | {numbers} | {plain(words.fresh(release))} |"
+
+
+def _step(number: int, step: Step) -> Iterator[str]:
+    yield f"## {number}. {plain(step.title)}"
+    yield ""
+    yield f"{plain(step.why)} ({words.efforts(step.efforts)})"
+    if step.commands:
+        yield ""
+        yield "```sh"
+        yield from map(escape, step.commands)
+        yield "```"
+    yield ""
+    for group in step.groups:
+        yield from _group(group)
+    for paths in step.together:
+        yield f"- Together in one commit: {', '.join(map(code, paths))}"
+
+
+def _group(group: Group) -> Iterator[str]:
+    yield f"- [ ] **{plain(group.code)}** {plain(group.name)}: {words.counted(group)}"
+    for sentences, reasons in words.advice(group):
+        yield f"  - {'<br>'.join(map(said, sentences))}"
+        for reason, items in reasons:
+            if reason:
+                yield f"    - {said(reason)}"
+            for path, findings in words.places(items).items():
+                numbers = words.lines(findings)
+                yield f"    {'  ' if reason else ''}- {code(path)}{': ' + numbers if numbers else ''}"
+    if group.source:
+        yield f"  - Source: {_source(group.source)}"
+
+
+def _source(text: str) -> str:
+    """Text in which only addresses are links."""
+    parts = re.split(r"(https://[^\s<>()]*[^\s<>().,;:])", text)
+    return "".join(f"<{part}>" if index % 2 else said(part) for index, part in enumerate(parts))

@@ -1,0 +1,137 @@
+"""What all renderings of a plan say in the same words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.model.findings import Finding
+from torchmigrate.model.versions import render
+from torchmigrate.model.vocabulary import Severity
+from torchmigrate.plan.model import Effort, Group, Item, Plan, Release
+
+MEANINGS = {
+    Effort.MECHANICAL: "a safe fix does it",
+    Effort.REVIEW: "a fix does it; read the diff",
+    Effort.DECIDE: "somebody decides",
+    Effort.ARTIFACT: "a file is made anew",
+}
+"""What each class of effort means."""
+
+MAX_NAMES = 4
+"""Names that are listed beside what a rule is about."""
+
+VERBS = {Severity.ERROR: "breaks", Severity.WARNING: "warns", Severity.INFO: "superseded"}
+"""What a release does to code, by the severity of what is said of it."""
+
+
+def headline(plan: Plan) -> str:
+    """What the plan is about, and how much there is to do."""
+    source = f" ({plan.source})" if plan.source else " (no metadata of the project names torch)"
+    findings, files = len(plan.items), len({item.finding.path for item in plan.items})
+    found = f"{_count(findings, 'finding')} in {files} of {_count(plan.files, 'file')}"
+    return f"From torch {render(plan.minimum)}{source} to {render(plan.target)}: {found}"
+
+
+def efforts(counted: Counter[Effort]) -> str:
+    """``2 mechanical, 1 decide``."""
+    return ", ".join(f"{counted[effort]} {effort.value}" for effort in Effort if counted[effort])
+
+
+def stretches(releases: Sequence[Release]) -> Iterator[tuple[str, Release]]:
+    """Releases that say the same in one, as ``2.5 to 2.9``, with the first of them."""
+    first = last = None
+    for release in releases:
+        if first is not None and last is not None and release.rules != first.rules:
+            yield _span(first, last), first
+            first = None
+        first, last = first or release, release
+    if first is not None and last is not None:
+        yield _span(first, last), first
+
+
+def _span(first: Release, last: Release) -> str:
+    begin, end = render(first.version), render(last.version)
+    return begin if begin == end else f"{begin} to {end}"
+
+
+def fresh(release: Release) -> str:
+    """What a release says that the one before did not."""
+    by_verb: dict[str, list[str]] = {}
+    for code, severity in release.fresh:
+        by_verb.setdefault(VERBS[severity], []).append(code)
+    return "; ".join(f"{verb}: {', '.join(codes)}" for verb, codes in by_verb.items())
+
+
+def advice(group: Group) -> Iterator[tuple[list[str], list[tuple[str, tuple[Item, ...]]]]]:
+    """What there is to say of the items of a group, once; and, by why there is no fix, those that it is said of."""
+    said: dict[tuple[str, ...], dict[str, list[Item]]] = {}
+    for item in group.items:
+        said.setdefault(_advice(item), {}).setdefault(_reason(item), []).append(item)
+    for sentences, reasons in said.items():
+        yield list(sentences), [(reason, tuple(items)) for reason, items in reasons.items()]
+
+
+def _advice(item: Item) -> tuple[str, ...]:
+    finding = item.finding
+    sentences = [finding.message]
+    if item.title:
+        since = f", from torch {render(item.minimum)} on" if item.minimum else ""
+        safety = "safe" if item.effort is Effort.MECHANICAL else "to review"
+        sentences.append(f"fix ({safety}{since}): {item.title}")
+    elif finding.hint:
+        sentences.append(f"help: {finding.hint}")
+    return tuple(sentences)
+
+
+def _reason(item: Item) -> str:
+    withheld = item.finding.withheld
+    return f"no fix: {withheld}" if withheld and not item.minimum else ""
+
+
+def places(items: tuple[Item, ...]) -> dict[str, list[Finding]]:
+    """The findings of items by file."""
+    found: dict[str, list[Finding]] = {}
+    for item in items:
+        found.setdefault(item.finding.path, []).append(item.finding)
+    return found
+
+
+def lines(findings: list[Finding]) -> str:
+    """``3, 17`` for the lines of findings in one file; with the cells of a notebook."""
+    numbers = dict.fromkeys(
+        f"cell {where.cell}:{where.line}" if where.cell is not None else str(where.line)
+        for finding in findings
+        if (where := finding.location) is not None
+    )
+    return ", ".join(numbers)
+
+
+_NAMED = re.compile(r"`([^`]+)`")
+
+
+def about(group: Group) -> str:
+    """What the rule of a group is about, with the names that it has found."""
+    found = (_NAMED.search(item.finding.message) for item in group.items)
+    names = list(dict.fromkeys(f"`{match[1]}`" for match in found if match))
+    more = ", …" if len(names) > MAX_NAMES else ""
+    summary = group.summary.rstrip(".")
+    new = [name for name in names if name not in summary]
+    return f"{summary}: {', '.join(new[:MAX_NAMES])}{more}" if new else summary
+
+
+def counted(group: Group) -> str:
+    """``2 errors, 1 warning``."""
+    numbers = Counter(item.finding.severity for item in group.items)
+    return ", ".join(
+        str(numbers[severity]) + " info"
+        if severity is Severity.INFO
+        else _count(numbers[severity], severity.value)
+        for severity in Severity
+        if numbers[severity]
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
