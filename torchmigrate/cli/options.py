@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -53,6 +54,17 @@ def load(options: Mapping[str, Any]) -> Profiles:
         return Profiles(_stated(options), options["config"], isolated=options["isolated"])
     except ConfigError as error:
         raise Failure(str(error)) from None
+
+
+def invocation(paths: Sequence[str], given: Mapping[str, Any]) -> str:
+    """What another command has to be told to look at the same files with the same rules and versions."""
+    parts: list[str] = []
+    for name in ("select", "extend_select", "ignore", "target_version", "min_version", "config"):
+        value = given.get(name) or ()
+        for text in (value,) if isinstance(value, str) else value:
+            parts += [f"--{key(name)}", str(text)]
+    parts += ["--isolated"] if given.get("isolated") else []
+    return "".join(" " + shlex.quote(part) for part in (*parts, *paths))
 
 
 def describe(profiles: Collection[Profile]) -> str:

@@ -84,17 +84,17 @@ def _made(run: Session, paths: tuple[str, ...], *, edits: bool) -> Plan:
 
 def _rendered(made: Plan, style: str, color: bool, links: bool) -> str:
     if style == "html":
-        from torchmigrate.plan import html
+        from torchmigrate.plan.html import rendered as as_html
 
-        return html.rendered(made)
+        return as_html(made)
     if style == "md":
-        from torchmigrate.plan import markdown
+        from torchmigrate.plan.markdown import rendered as as_markdown
 
-        return markdown.rendered(made)
+        return as_markdown(made)
     if style == "json":
-        from torchmigrate.plan import json
+        from torchmigrate.plan.json import rendered as as_json
 
-        return json.rendered(made)
-    from torchmigrate.plan import text
+        return as_json(made)
+    from torchmigrate.plan.text import rendered as as_text
 
-    return text.rendered(made, width=width(), color=color, links=links)
+    return as_text(made, width=width(), color=color, links=links)

@@ -5,6 +5,7 @@ Imports are kept inside the functions that need them, as in `torchmigrate.cli.co
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from torchmigrate.cli import options, output
 from torchmigrate.cli import verify as verifying
 from torchmigrate.cli.asked import ask
-from torchmigrate.console.terminal import Progress, escape, wants_color
+from torchmigrate.console.terminal import Progress, escape, wants_color, wants_links, width
 from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.reporters.report import Report, count
 from torchmigrate.run import cache
@@ -63,7 +64,12 @@ class Session:
         colored = not output_file and wants_color(color, sys.stdout)
         lowest = min((profile.minimum for profile in asked.profiles), key=lambda minimum: minimum.version)
         self.report = Report(settings, lowest, registry.rules, asked.settings_of, color=colored, quiet=quiet)
+        self.report.links = colored and wants_links(sys.stdout)
+        if not output_file and (sys.stdout.isatty() or "COLUMNS" in os.environ):
+            self.report.width = width()
+        self.report.invocation = options.invocation(paths, given)
         self.trees, self.inputs = asked.trees(screen), asked.inputs(screen)
+        self.report.paths = [file.path for file in self.inputs]
         self.report.files = len(self.inputs)
         self.collect(FileResult(error.path, errors=(error,)) for error in asked.errors(screen))
         self.collect(_doubts(asked.profiles))

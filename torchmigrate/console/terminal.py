@@ -63,15 +63,18 @@ def width() -> int:
     return max(40, min(shutil.get_terminal_size((100, 24)).columns, 120))
 
 
-def wrapped(text: str, width: int, margin: str = "") -> list[str]:
-    """``text`` in lines of at most ``width`` columns behind ``margin``; no word is broken. Escape it before."""
+def wrapped(text: str, width: int, margin: str = "", *, hanging: str = "") -> list[str]:
+    """``text`` in lines of at most ``width`` columns; no word is broken. Escape it before.
+
+    ``margin`` stands before each line, and ``hanging`` after it before all but the first.
+    """
     import textwrap
 
     return textwrap.wrap(
         text,
         width,
         initial_indent=margin,
-        subsequent_indent=margin,
+        subsequent_indent=margin + hanging,
         break_long_words=False,
         break_on_hyphens=False,
     )
