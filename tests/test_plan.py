@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from tests.support import settings_of
 from torchmigrate import plan as room
 from torchmigrate.cli.commands import cli
+from torchmigrate.console.markdown import code, said
 from torchmigrate.documents.minimum import Minimum
 from torchmigrate.engine import registry
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Location, Span
@@ -194,8 +195,8 @@ def test_json_fits_its_schema(found: list[Outlook]) -> None:
 
 
 def test_markdown_shows_what_the_project_spells() -> None:
-    assert markdown.said("`a|b` is *new* <b> @someone #3") == "`a\\|b` is \\*new\\* \\<b\\> \\@someone \\#3"
-    assert markdown.code("a`b") == "``a`b``"
+    assert said("`a|b` is *new* <b> @someone #3") == "`a\\|b` is \\*new\\* \\<b\\> \\@someone \\#3"
+    assert code("a`b") == "``a`b``"
 
 
 def test_hunks_are_lines_around_edits() -> None:

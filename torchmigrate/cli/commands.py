@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from torchmigrate import __version__
-from torchmigrate.cli import options, output
+from torchmigrate.cli import mending, options, output
 from torchmigrate.cli import verify as verifying
 from torchmigrate.cli.session import Session
 from torchmigrate.console.terminal import Progress, escape, wants_color
@@ -94,12 +94,28 @@ def common(command: Command) -> Command:
 @click.option("--python", metavar="PATH", help="The interpreter for --with-probe; default: python3 on PATH.")
 @click.option("--show-settings", metavar="FILE", help="Print what holds for FILE, and check nothing.")
 @click.option("--show-files", is_flag=True, help="List the files to check, and check nothing.")
+@click.option("--fix", "mends", is_flag=True, help="Also write the fixed files, as `fix --apply` does.")
+@mending.common
 def check(
-    with_probe: bool, python: str | None, show_settings: str | None, show_files: bool, **given: Any
+    with_probe: bool,
+    python: str | None,
+    show_settings: str | None,
+    show_files: bool,
+    mends: bool,
+    diff: bool,
+    exit_non_zero_on_fix: bool,
+    **given: Any,
 ) -> int:
     """Report what an upgrade breaks, deprecates or supersedes in PATHS (default: here)."""
     from torchmigrate.run import runner
 
+    if (mends or diff) and (with_probe or show_settings is not None or show_files):
+        raise click.UsageError(
+            "--fix and --diff go with none of --with-probe, --show-settings and --show-files"
+        )
+    if mends or diff:
+        wanted = mending.Mending(mends and not diff, exit_non_zero_on_fix=exit_non_zero_on_fix)
+        return mending.mend(wanted, given, diff=diff)
     if python and not with_probe:
         raise click.UsageError("--python goes with --with-probe")
     if show_settings is not None:
@@ -129,11 +145,24 @@ def check(
 @cli.command()
 @common
 @click.option("--apply", is_flag=True, help="Write the fixed files, and report what is left.")
-@click.option("--interactive", is_flag=True, help="Ask about every fix.")
+@click.option("--interactive", is_flag=True, help="Show every fix, and ask about it.")
+@click.option(
+    "--commit-per-rule", is_flag=True, help="With --apply, in git: one commit for what each rule changes."
+)
+@click.option(
+    "--summary",
+    metavar="FILE",
+    help="With --apply: what changed and what is left, in Markdown for a pull request.",
+)
+@mending.common
 @verifying.options
 def fix(
     apply: bool,
     interactive: bool,
+    commit_per_rule: bool,
+    summary: str | None,
+    diff: bool,
+    exit_non_zero_on_fix: bool,
     verify: str | None,
     verify_runs: int,
     verify_timeout: float,
@@ -141,29 +170,9 @@ def fix(
     **given: Any,
 ) -> int:
     """Print the diff that mends PATHS (default: here), or write the files with --apply."""
-    from torchmigrate.run import joint
-
-    if interactive and "-" in given["paths"]:
-        raise click.UsageError("--interactive reads the answers from standard input, where `-` is read from")
-    if interactive and verify:
-        raise click.UsageError("--interactive asks you about each fix, and --verify a command: one of them")
     judge = verifying.wanted(verify, verify_runs, verify_timeout, verify_env)
-    run = Session(**given)
-    run.report.fixing, run.report.written = True, apply
-    changed = 0
-    every = run.judged(judge, given["paths"]) if judge else run.fixes(apply, interactive)
-    for unit in joint.units(every):
-        run.collect(fixed.result for fixed in unit)
-        for fixed in run.delivered(unit, apply):
-            changed += 1
-            run.report.applied += fixed.applied
-    run.cache.close()
-    if run.shows_diff(apply):
-        run.write_outcome(changed, apply)
-    else:
-        run.write_report(to_stderr=apply and "-" in given["paths"])
-    left_out = run.report.verified is not None and len(run.report.verified.left_out) > 0
-    return run.status(failed=left_out or (run.fails() if apply else changed > 0))
+    wanted = mending.Mending(apply, interactive, judge, commit_per_rule, summary, exit_non_zero_on_fix)
+    return mending.mend(wanted, given, diff=diff)
 
 
 @cli.command()

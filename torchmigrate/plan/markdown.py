@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from torchmigrate.console.markdown import code, plain, said, with_links
 from torchmigrate.console.terminal import escape
 from torchmigrate.model.versions import render
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.plan import words
 from torchmigrate.plan.model import Effort, Group, Plan, Step
 
-_SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~!@$&])")
-_CODE = re.compile(r"(`[^`]+`)")
-
 
 def rendered(plan: Plan) -> str:
     """The plan; whatever the project spells is text in it, and no markup, mention or link."""
     return "".join(f"{line}\n" for line in _lines(plan))
-
-
-def said(text: str) -> str:
-    """Text whose backquoted parts are code, and whose rest is what it looks like."""
-    parts = _CODE.split(escape(text))
-    return "".join(code(part[1:-1]) if index % 2 else plain(part) for index, part in enumerate(parts))
-
-
-def plain(text: str) -> str:
-    """Text that is what it looks like."""
-    return _SPECIAL.sub(r"\\\1", escape(text).replace("`", "\\`"))
-
-
-def code(text: str) -> str:
-    """Text as code."""
-    text = escape(text).replace("|", "\\|")
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    padding = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{padding}{text}{padding}{fence}"
 
 
 def _lines(plan: Plan) -> Iterator[str]:
@@ -95,10 +73,4 @@ def _group(group: Group) -> Iterator[str]:
                 numbers = words.lines(findings)
                 yield f"    {'  ' if reason else ''}- {code(path)}{': ' + numbers if numbers else ''}"
     if group.source:
-        yield f"  - Source: {_source(group.source)}"
-
-
-def _source(text: str) -> str:
-    """Text in which only addresses are links."""
-    parts = re.split(r"(https://[^\s<>()]*[^\s<>().,;:])", text)
-    return "".join(f"<{part}>" if index % 2 else said(part) for index, part in enumerate(parts))
+        yield f"  - Source: {with_links(group.source)}"
