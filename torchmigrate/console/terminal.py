@@ -86,14 +86,18 @@ def wants_links(stream: IO[str]) -> bool:
 
 
 def linked(text: str, url: str) -> str:
-    """``text`` as a hyperlink.
+    """``text`` as a hyperlink to ``url``, of which what is no printable ASCII is left out.
 
     Source: https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda
     """
+    return f"\x1b]8;;{re.sub(r'[^!-~]', '', url)}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def file_url(path: str) -> str:
+    """The address of a file on this machine, every byte of its name that is not plain ASCII as a percent sign and digits."""
     from urllib.parse import quote
 
-    safe = quote(url, safe="/:?#[]@!$&'()*+,;=%~-._")
-    return f"\x1b]8;;{safe}\x1b\\{text}\x1b]8;;\x1b\\"
+    return "file://" + quote(os.fsencode(os.path.realpath(path)))
 
 
 class Progress:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 
 import click
 
-from torchmigrate.console.terminal import escape, linked, shown, wrapped
+from torchmigrate.console.terminal import escape, file_url, linked, shown, wrapped
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.plan import words
@@ -95,7 +94,7 @@ class _Text:
         named = escape(position(path, None, None, None))
         numbers = words.lines(findings)
         text = f"{named}:{numbers}" if numbers else named
-        return linked(text, f"file://{os.path.realpath(path)}") if self._links else text
+        return linked(text, file_url(path)) if self._links else text
 
     def _bold(self, text: str) -> str:
         return click.style(text, bold=True) if self._color else text

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from typing import IO, NamedTuple
 
-from torchmigrate.console.terminal import escape, linked, shown, wrapped
+from torchmigrate.console.terminal import escape, file_url, linked, shown, wrapped
 from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.reporters import summary
@@ -126,7 +125,7 @@ def _placed(finding: Finding, report: Report) -> str:
     if not where:
         return ""
     if report.links:
-        where = linked(where, f"file://{os.path.realpath(finding.path)}")
+        where = linked(where, file_url(finding.path))
     excerpt = [f"  {line}" for line in _excerpt(finding, report)]
     return "\n".join([f"    {where}", *excerpt])
 
