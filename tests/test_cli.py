@@ -19,7 +19,7 @@ import jsonschema
 import pytest
 
 import torchmigrate
-from torchmigrate.cli import commands
+from torchmigrate.cli import commands, pages
 from torchmigrate.engine.registry import check_selectors
 from torchmigrate.gates.gate import Gate
 from torchmigrate.gates.screen import Screen
@@ -120,6 +120,7 @@ def fake_fix(
     tree: Tree,
     *,
     choose: Callable[[Finding], bool] | None = None,
+    see: Callable[[bytes], None] | None = None,
     cache: Cache | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[FixResult]:
@@ -581,6 +582,29 @@ class TestRules:
         assert status == 0
         assert out.startswith("# TS101 old-names\n\nOld names are deprecated.\n\nWhy: `old` is.\n")
         assert "- Breaks in: 2.12\n" in out
+
+    def test_explain_takes_several_codes_their_beginnings_and_families(self, run: Run) -> None:
+        assert re.findall(r"^# (\w+)", run("explain", "SC201", "torchscript").out, re.M) == ["SC201", "TS101"]
+        assert re.findall(r"^# (\w+)", run("explain", "TS1", "marks", "ts").out, re.M) == ["TS101", "SC201"]
+        assert run("explain").status == 2
+
+    def test_explain_as_json(self, run: Run) -> None:
+        (page,) = json.loads(run("explain", "--output-format", "json", "TS101").out)
+        assert (page["code"], page["breaks"], page["source"]) == ("TS101", "2.12", "https://example.org/")
+        assert page["documentation"].startswith("Old names are deprecated.\n\nWhy: ")
+
+    def test_explain_is_rendered_and_wrapped_for_a_terminal(self) -> None:
+        rule = Rule("TS101", doc="A `__name__` here.\n\nSource: torch/__init__.py " + "and more " * 20)
+        rule.name, rule.family = "a-name", "torchscript"
+        page = pages.as_pages([rule], color=False, width=60)
+        assert page.startswith("TS101 a-name\n")
+        assert "A __name__ here.\n" in page
+        assert "Source: torch/__init__.py and" in page
+        assert max(map(len, page.splitlines())) <= 60
+
+    def test_an_unknown_command_or_family_is_told_the_nearest(self, run: Run) -> None:
+        assert "No such command 'chek'; did you mean `check`?" in run("chek").err
+        assert "there is no rule torchscrip; did you mean `torchscript`?" in run("explain", "torchscrip").err
 
     def test_explain_suggests_the_nearest_code(self, run: Run) -> None:
         status, out, err = run("explain", "TS111")

@@ -174,7 +174,7 @@ def plugin_example() -> str:
 
 
 def _section(rule: Rule) -> str:
-    heading, rest = as_page(rule, color=False).split("\n", 1)
+    heading, rest = as_page(rule).split("\n", 1)
     return f"#{heading}\n{rest.rstrip()}\n- Severity: {severities(rule)}\n"
 
 

@@ -18,7 +18,7 @@ from torchmigrate import __version__
 from torchmigrate.cli import mending, options, output
 from torchmigrate.cli import verify as verifying
 from torchmigrate.cli.session import Session
-from torchmigrate.console.terminal import Progress, escape, wants_color
+from torchmigrate.console.terminal import Progress, escape, wants_color, width
 from torchmigrate.run import cache
 from torchmigrate.settings.config import ConfigError
 
@@ -47,6 +47,17 @@ class Commands(click.Group):
             module, _, attribute = LAZY[cmd_name].partition(":")
             return cast("click.Command", getattr(importlib.import_module(module), attribute))
         return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it, with the nearest name where there is no such command."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            from torchmigrate.settings.config import nearest
+
+            raise click.UsageError(f"No such command {name!r}{nearest(name, self.list_commands(ctx))}", ctx)
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -202,20 +213,21 @@ def clean(cache_dir: str) -> int:
 
 
 @cli.command()
-@click.argument("code")
-def explain(code: str) -> int:
-    """Say what the rule CODE finds, why, and what to do."""
+@click.option(
+    "--output-format", "style", type=click.Choice(["text", "json"]), default="text", help="How to print."
+)
+@click.argument("codes", nargs=-1, required=True, metavar="CODES...")
+def explain(codes: tuple[str, ...], style: str) -> int:
+    """Say what rules find, why, and what to do. CODES are codes, their beginnings, names of rules or of families."""
     from torchmigrate.cli import pages
     from torchmigrate.engine import registry
-    from torchmigrate.settings import config
 
-    known = registry.rules()
-    rule = next(
-        (rule for rule in known.values() if code.lower() in (rule.code.lower(), rule.name.lower())), None
-    )
-    if rule is None:
-        raise options.Failure(f"there is no rule {code}{config.nearest(code.upper(), list(known))}")
-    output.print_text(pages.as_page(rule, color=wants_color("auto", sys.stdout)))
+    rules = pages.asked(codes, registry.rules())
+    if style == "json":
+        output.print_text(pages.as_documents(rules))
+    else:
+        columns = width() if sys.stdout.isatty() else 0
+        output.print_text(pages.as_pages(rules, color=wants_color("auto", sys.stdout), width=columns))
     return 0
 
 

@@ -22,6 +22,7 @@ from torchmigrate.run.wire import Results
 from torchmigrate.settings.config import ConfigError
 
 if TYPE_CHECKING:
+    from torchmigrate.cli.chooser import Chooser
     from torchmigrate.run.joint import FixResult
     from torchmigrate.run.profiles import Profile
 
@@ -91,12 +92,13 @@ class Session:
         from torchmigrate.run import runner
 
         choose = self._chooser() if interactive else None
+        see = choose.see if choose else None
         wanted = not (self.quiet or interactive) and (apply or not sys.stdout.isatty())
         with Progress(sys.stderr, wanted=wanted) as progress:
             for tree in self.trees:
-                yield from runner.fix(tree, choose=choose, cache=self.cache, progress=progress)
+                yield from runner.fix(tree, choose=choose, see=see, cache=self.cache, progress=progress)
 
-    def _chooser(self) -> Callable[[Finding], bool]:
+    def _chooser(self) -> Chooser:
         from torchmigrate.cli.chooser import Chooser
 
         return Chooser(self.report)

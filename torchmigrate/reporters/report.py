@@ -132,13 +132,18 @@ class Report:
     def source(self, code: str) -> str:
         """Where the facts of the rule ``code`` come from, as its documentation says; "" when it does not."""
         rule = self.rules().get(code)
-        found = re.search(r"^Sources?:\s*(.+?)(?:\n\s*\n|\Z)", rule.doc, re.S | re.M) if rule else None
-        return " ".join(found[1].split()) if found else ""
+        return source_of(rule) if rule else ""
 
     def address(self, code: str) -> str:
         """The first address in what `source` says; "" where there is none."""
         found = re.search(r"https://[^\s<>()]*[^\s<>().,;:]", self.source(code))
         return found[0] if found else ""
+
+
+def source_of(rule: Rule) -> str:
+    """Where the facts of a rule come from, as its documentation says; "" when it does not."""
+    found = re.search(r"^Sources?:\s*(.+?)(?:\n\s*\n|\Z)", rule.doc, re.S | re.M)
+    return " ".join(found[1].split()) if found else ""
 
 
 class Reporter(Protocol):

@@ -41,15 +41,18 @@ def fix(
     tree: Tree,
     *,
     choose: Callable[[Finding], bool] | None = None,
+    see: Callable[[bytes], None] | None = None,
     cache: Cache | None = None,
     progress: Progress | None = None,
 ) -> Iterator[FixResult]:
-    """Each file that was named fixed, in order; nothing is written. ``choose`` is asked about every fix.
+    """Each file that was named fixed, in order; nothing is written.
+
+    ``choose`` is asked about every fix; before that, ``see`` is handed the text that the fix's edits are for.
 
     What rules say of one file depends on the others (whether any of them still scripts), so the project is scanned
     and fixed again until nothing changes: a second run would find nothing to do.
     """
-    choice = Choice(choose)
+    choice = Choice(choose, see)
     results: dict[str, FixResult] = {}
     known: Known | None = None
     for _ in range(MAX_PASSES):
