@@ -64,13 +64,17 @@ def _step(number: int, step: Step) -> Iterator[str]:
 
 def _group(group: Group) -> Iterator[str]:
     yield f"- [ ] **{plain(group.code)}** {plain(group.name)}: {words.counted(group)}"
-    for sentences, reasons in words.advice(group):
-        yield f"  - {'<br>'.join(map(said, sentences))}"
-        for reason, items in reasons:
-            if reason:
-                yield f"    - {said(reason)}"
-            for path, findings in words.places(items).items():
-                numbers = words.lines(findings)
-                yield f"    {'  ' if reason else ''}- {code(path)}{': ' + numbers if numbers else ''}"
+    for message, helps in words.advice(group):
+        yield f"  - {said(message)}"
+        for text, reasons in helps:
+            for reason, items in reasons:
+                notes = "<br>".join(said(note) for note in (text, reason) if note)
+                margin = "    "
+                if notes:
+                    yield f"{margin}- {notes}"
+                    margin += "  "
+                for path, findings in words.places(items).items():
+                    numbers = words.lines(findings)
+                    yield f"{margin}- {code(path)}{': ' + numbers if numbers else ''}"
     if group.source:
         yield f"  - Source: {with_links(group.source)}"

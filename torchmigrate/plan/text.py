@@ -77,12 +77,13 @@ class _Text:
         number = words.counted(group)
         number = click.style(number, fg=_COLORS[group.severity]) if self._color else number
         yield f"   {code} {escape(group.name)}: {number}"
-        for sentences, reasons in words.advice(group):
-            for sentence in sentences:
-                yield from self._wrapped(escape(sentence), "     ")
-            for reason, items in reasons:
-                yield from self._wrapped(escape(reason), "     ")
-                yield from self._places(words.places(items))
+        for message, helps in words.advice(group):
+            yield from self._wrapped(escape(message), "     ")
+            for text, reasons in helps:
+                yield from self._wrapped(escape(text), "     ")
+                for reason, items in reasons:
+                    yield from self._wrapped(escape(reason), "     ")
+                    yield from self._places(words.places(items))
 
     def _places(self, found: Mapping[str, list[Finding]]) -> Iterator[str]:
         for path, findings in list(found.items())[:MAX_PLACES]:

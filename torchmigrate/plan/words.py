@@ -64,25 +64,29 @@ def fresh(release: Release) -> str:
     return "; ".join(f"{verb}: {', '.join(codes)}" for verb, codes in by_verb.items())
 
 
-def advice(group: Group) -> Iterator[tuple[list[str], list[tuple[str, tuple[Item, ...]]]]]:
-    """What there is to say of the items of a group, once; and, by why there is no fix, those that it is said of."""
-    said: dict[tuple[str, ...], dict[str, list[Item]]] = {}
+Said = tuple[str, tuple[Item, ...]]
+"""A text, with the items that it is said of."""
+
+
+def advice(group: Group) -> Iterator[tuple[str, list[tuple[str, list[Said]]]]]:
+    """What there is to say of the items of a group, each text once: messages, in them what to do, in it why there is no fix."""
+    messages: dict[str, dict[str, dict[str, list[Item]]]] = {}
     for item in group.items:
-        said.setdefault(_advice(item), {}).setdefault(_reason(item), []).append(item)
-    for sentences, reasons in said.items():
-        yield list(sentences), [(reason, tuple(items)) for reason, items in reasons.items()]
+        helped = messages.setdefault(item.finding.message, {}).setdefault(_help(item), {})
+        helped.setdefault(_reason(item), []).append(item)
+    for message, helps in messages.items():
+        yield (
+            message,
+            [(text, [(why, tuple(found)) for why, found in whys.items()]) for text, whys in helps.items()],
+        )
 
 
-def _advice(item: Item) -> tuple[str, ...]:
-    finding = item.finding
-    sentences = [finding.message]
+def _help(item: Item) -> str:
     if item.title:
         since = f", from torch {render(item.minimum)} on" if item.minimum else ""
         safety = "safe" if item.effort is Effort.MECHANICAL else "to review"
-        sentences.append(f"fix ({safety}{since}): {item.title}")
-    elif finding.hint:
-        sentences.append(f"help: {finding.hint}")
-    return tuple(sentences)
+        return f"fix ({safety}{since}): {item.title}"
+    return f"help: {item.finding.hint}" if item.finding.hint else ""
 
 
 def _reason(item: Item) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import IO, NamedTuple
+from typing import IO
 
 from torchmigrate.console.terminal import escape, file_url, linked, shown, wrapped
 from torchmigrate.model.findings import FileResult, Finding
@@ -18,12 +18,8 @@ MAX_WIDTH = 200
 """Longer source lines are cut: a generated line of a megabyte helps nobody."""
 
 
-class _Advice(NamedTuple):
-    """What is said of findings of one rule."""
-
-    message: str
-    notes: tuple[tuple[str, str], ...]
-    """Labels and texts that go with the message."""
+_Notes = tuple[tuple[str, str], ...]
+"""Labels and texts that go with a message."""
 
 
 class _Group:
@@ -32,8 +28,15 @@ class _Group:
     def __init__(self) -> None:
         self.number = 0
         self.files: set[str] = set()
-        self.places: dict[_Advice, dict[str, list[str]]] = {}
-        """By what is said of them, and by why there is no fix."""
+        self.places: dict[str, dict[_Notes, dict[str, list[str]]]] = {}
+        """By the message, by what goes with it, and by why there is no fix."""
+
+    def add(self, finding: Finding, report: Report) -> None:
+        """Takes in a finding."""
+        self.number += 1
+        self.files.update([finding.path] if finding.path else [])
+        notes = self.places.setdefault(finding.message, {}).setdefault(_notes(finding, report), {})
+        notes.setdefault(finding.withheld or "", []).append(_placed(finding, report))
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
@@ -45,11 +48,7 @@ def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
             out.write(error_line(error, report))
         for finding in result.findings:
             if report.shows(finding):
-                group = groups.setdefault((-finding.severity.rank, finding.code), _Group())
-                group.number += 1
-                group.files.update([finding.path] if finding.path else [])
-                reasons = group.places.setdefault(_advice(finding, report), {})
-                reasons.setdefault(finding.withheld or "", []).append(_placed(finding, report))
+                groups.setdefault((-finding.severity.rank, finding.code), _Group()).add(finding, report)
         folding.add(result, report)
     sourced: set[str] = set()
     for (rank, code), group in sorted(groups.items(), key=lambda item: item[0]):
@@ -65,7 +64,7 @@ def lines(finding: Finding, report: Report, sourced: set[str]) -> Iterator[str]:
     """All about one finding; where the facts come from is said of a rule once, and noted in ``sourced``."""
     yield from _wrapped(headline(finding, report), report, "")
     yield from _excerpt(finding, report)
-    notes = [*_advice(finding, report).notes]
+    notes = [*_notes(finding, report)]
     if finding.withheld:
         notes.append(("no fix", finding.withheld))
     notes += _source(finding.code, report, sourced)
@@ -82,27 +81,27 @@ def _group(code: str, severity: Severity, group: _Group, report: Report, sourced
     if report.links and (url := report.address(code)):
         head = linked(head, url)
     yield f"{head}{name}: {paint(report, number, fg=COLORS[severity], bold=True)}{files}"
-    for advice, reasons in group.places.items():
-        yield from _wrapped(shown(advice.message), report, "  ")
-        for label, text in advice.notes:
-            yield from _note(label, text, report)
-        for reason, places in reasons.items():
-            if reason:
-                yield from _note("no fix", reason, report)
-            yield from filter(None, places)
+    for message, noted in group.places.items():
+        yield from _wrapped(shown(message), report, "  ")
+        for notes, reasons in noted.items():
+            for label, text in notes:
+                yield from _note(label, text, report)
+            for reason, places in reasons.items():
+                yield from _note("no fix", reason, report) if reason else ()
+                yield from filter(None, places)
     for label, text in _source(code, report, sourced):
         yield from _note(label, text, report)
     yield ""
 
 
-def _advice(finding: Finding, report: Report) -> _Advice:
+def _notes(finding: Finding, report: Report) -> _Notes:
     notes = []
     if finding.hint:
         notes.append(("help", finding.hint))
     if finding.fix is not None and finding.fix.safety is not Safety.MANUAL:
         hidden = "" if report.applies(finding.fix, finding.path) else ", applied with --unsafe"
         notes.append((f"fix ({finding.fix.safety.value}{hidden})", finding.fix.title))
-    return _Advice(finding.message, tuple(notes))
+    return tuple(notes)
 
 
 def _source(code: str, report: Report, sourced: set[str]) -> list[tuple[str, str]]:
