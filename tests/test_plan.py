@@ -21,16 +21,16 @@ from torchmigrate.cli.commands import cli
 from torchmigrate.console.markdown import code, said
 from torchmigrate.documents.minimum import Minimum
 from torchmigrate.engine import registry
-from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Location, Span
+from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
 from torchmigrate.model.versions import Version
-from torchmigrate.model.vocabulary import Severity
+from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.plan import html, make, markdown, text
 from torchmigrate.plan import json as as_json
 from torchmigrate.plan.model import Effort, Plan, Stage
 from torchmigrate.project.files import Input
 from torchmigrate.project.owners import Owners
 from torchmigrate.run import runner
-from torchmigrate.run.outlook import Outlook, Prospect, outlooks, releases
+from torchmigrate.run.outlook import Chance, Outlook, Prospect, outlooks, releases
 from torchmigrate.run.profiles import everywhere
 from torchmigrate.run.tree import Tree
 from torchmigrate.text.hunks import Hunk, hunks
@@ -55,6 +55,7 @@ def tree(minimum: Version, target: str = "2.15") -> Tree:
 def planned(found: Sequence[Outlook], minimum: Version = (2, 4)) -> Plan:
     asked = make.Asked(
         Minimum(minimum, "pyproject.toml:3"),
+        False,
         (2, 15),
         registry.rules(),
         lambda code: "https://example.org/why",
@@ -99,6 +100,24 @@ def test_a_chance_names_the_lowest_bound_under_which_a_check_has_a_fix(found: li
     assert at.fix is not None
 
 
+def test_each_project_counts_from_its_own_bound_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, bound in {"old": "2.1", "new": "2.12"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pyproject.toml").write_text(
+            f'[project]\nname = "{name}"\ndependencies = ["torch>={bound}"]\n'
+        )
+        (tmp_path / name / "a.py").write_text(FILES["pkg/later.py"])
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(
+        cli, ["plan", "-q", "--output-format", "json", "--select", "SC"], standalone_mode=False
+    )
+    document = json.loads(done.stdout)
+    assert (document["min_version"], document["several_projects"]) == ("2.1", True)
+    counts = {one["version"]: one["findings"]["info"] for one in document["releases"]}
+    assert (counts["2.1"], counts["2.11"], counts["2.12"]) == (1, 1, 2)
+    assert [step["stage"] for step in document["steps"]] == ["now", "bound"]
+
+
 def test_releases_begin_with_torch_2() -> None:
     assert releases((1, 13), (2, 2)) == [(2, 0), (2, 1), (2, 2)]
     assert releases((2, 2), (2, 2)) == [(2, 2)]
@@ -107,7 +126,8 @@ def test_releases_begin_with_torch_2() -> None:
 def test_each_finding_stands_in_one_step_in_order(found: list[Outlook]) -> None:
     plan = planned(found)
     stages = [step.stage for step in plan.steps]
-    assert stages == sorted(stages, key=list(Stage).index)
+    # What only something better waits for comes last.
+    assert stages == [Stage.NOW, Stage.ENVIRONMENT, Stage.ARTIFACTS, Stage.TORCHSCRIPT, Stage.BOUND]
     of = {(item.finding.path, item.finding.code): step.stage for step in plan.steps for item in step.items}
     assert len(plan.items) == sum(len(one.result.findings) for one in found)
     assert of["pkg/now.py", "RM721"] is Stage.NOW
@@ -120,6 +140,21 @@ def test_each_finding_stands_in_one_step_in_order(found: list[Outlook]) -> None:
     assert bound.commands == ("torchmigrate fix --apply --select SC201 --min-version 2.12 pkg",)
     assert plan.releases[0].version == (2, 4)
     assert ("TS101", Severity.WARNING) in plan.releases[6].fresh
+
+
+def test_what_breaks_comes_before_what_can_wait_for_the_same_bound() -> None:
+    fix = Fix((), Safety.SAFE, "Use `torch.new`")
+    prospects = [
+        Prospect(one := Finding("RM701", "x", severity, "a.py"), chance=Chance(bound, replace(one, fix=fix)))
+        for severity, bound in [(Severity.INFO, (2, 9)), (Severity.ERROR, (2, 8)), (Severity.INFO, (2, 8))]
+    ]
+    result = FileResult("a.py", tuple(prospect.finding for prospect in prospects))
+    steps = planned([Outlook(result, tuple(prospects))]).steps
+    assert [(step.stage, step.items[0].minimum) for step in steps] == [
+        (Stage.BOUND, (2, 8)),
+        (Stage.BOUND, (2, 9)),
+    ]
+    assert len(steps[0].items) == 2
 
 
 def test_what_waits_takes_what_its_fix_will_take() -> None:

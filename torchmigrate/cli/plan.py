@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -70,8 +71,14 @@ def _made(run: Session, paths: tuple[str, ...], *, edits: bool) -> Plan:
             outlooks += outlook.outlooks(tree, edits=edits, cache=run.cache, progress=progress)
     run.cache.close()
     settings, minimum = run.report.settings, run.report.minimum
+    minimums = {
+        tree.profile_of(os.path.dirname(file.place)).minimum.version
+        for tree in run.trees
+        for file in tree.named
+    }
     asked = make.Asked(
         minimum,
+        len(minimums) > 1,
         settings.target_version,
         registry.rules(),
         run.report.source,

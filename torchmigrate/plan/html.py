@@ -132,7 +132,8 @@ def _matrix(plan: Plan) -> Iterator[str]:
             )
             cells.append(f"<td>{' '.join(numbers)}</td>")
         yield f'<tr><th scope="row">{_text(code)}</th>{"".join(cells)}</tr>'
-    yield '</tbody></table></div><p class="faint">✕ breaks, ! warns, plain: superseded.</p>'
+    yield '</tbody></table></div><p class="faint">✕ breaks, ! warns, plain: superseded.'
+    yield f" {words.SEVERAL}</p>" if plan.several else "</p>"
 
 
 def _findings(plan: Plan) -> Iterator[str]:

@@ -26,6 +26,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "version": __version__,
         "min_version": versions.render(plan.minimum),
         "min_version_source": plan.source or None,
+        "several_projects": plan.several,
         "target_version": versions.render(plan.target),
         "files": plan.files,
         "suppressed": plan.suppressed,

@@ -27,7 +27,9 @@ class Asked:
     """What a plan is made for."""
 
     minimum: Minimum
-    """The oldest torch that the project supports."""
+    """The oldest torch that the project supports; of several projects, the oldest of all."""
+    several: bool
+    """Whether there are several projects with different lower bounds."""
     target: Version
     rules: Mapping[str, Rule]
     source_of: Callable[[str], str]
@@ -43,16 +45,18 @@ def plan(outlooks: Iterable[Outlook], asked: Asked) -> Plan:
     """The plan for the files with these ``outlooks``."""
     found = [one for one in outlooks if one.result.says_anything or one.counts]
     sorter = _Sorter(asked, found)
-    placed: dict[tuple[int, Version], list[Item]] = {}
+    placed: dict[tuple[Stage, Version], list[Item]] = {}
     for outlook in found:
         for prospect in outlook.prospects:
             stage, item = sorter.placed(prospect)
             bound = item.minimum if stage is Stage.BOUND and item.minimum else (0, 0)
-            placed.setdefault((list(Stage).index(stage), bound), []).append(item)
-    steps = (_step(list(Stage)[index], bound, placed[index, bound], asked) for index, bound in sorted(placed))
+            placed.setdefault((stage, bound), []).append(item)
+    ordered = sorted(placed, key=lambda key: (_rank(key[0], placed[key]), key[0] is Stage.LATER, key[1]))
+    steps = (_step(stage, bound, placed[stage, bound], asked) for stage, bound in ordered)
     return Plan(
         asked.minimum.version,
         asked.minimum.source or "",
+        asked.several,
         asked.target,
         asked.files,
         tuple(steps),
@@ -60,6 +64,13 @@ def plan(outlooks: Iterable[Outlook], asked: Asked) -> Plan:
         tuple(error for outlook in found for error in outlook.result.errors),
         sum(outlook.result.suppressed for outlook in found),
     )
+
+
+def _rank(stage: Stage, items: Sequence[Item]) -> int:
+    """When a step comes: a higher bound that only brings something better waits with the other things that can."""
+    if stage is Stage.BOUND and all(item.finding.severity is Severity.INFO for item in items):
+        stage = Stage.LATER
+    return list(Stage).index(stage)
 
 
 class _Sorter:
@@ -140,10 +151,11 @@ def _said(prospect: Prospect) -> tuple[str, str | None]:
 
 def _step(stage: Stage, bound: Version, items: Sequence[Item], asked: Asked) -> Step:
     target, minimum = render(asked.target), render(asked.minimum.version)
+    lowest = "the lower bound of its project" if asked.several else minimum
     title, why = {
         Stage.NOW: (
-            f"Now, under torch {minimum}",
-            f"Runs on every torch from {minimum} to {target}: it can be merged before anything is upgraded.",
+            "Now, under today's lower bounds" if asked.several else f"Now, under torch {minimum}",
+            f"Runs on every torch from {lowest} to {target}: it can be merged before anything is upgraded.",
         ),
         Stage.BREAKS: (
             f"Before the upgrade: what torch {target} breaks, and no fix can decide",

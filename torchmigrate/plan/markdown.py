@@ -44,6 +44,9 @@ def _tables(plan: Plan) -> Iterator[str]:
     for span, release in words.stretches(plan.releases):
         numbers = " | ".join(str(release.severities[severity]) for severity in Severity)
         yield f"| {span} | {numbers} | {plain(words.fresh(release))} |"
+    if plan.several:
+        yield ""
+        yield words.SEVERAL
 
 
 def _step(number: int, step: Step) -> Iterator[str]:

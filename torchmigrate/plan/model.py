@@ -112,6 +112,8 @@ class Plan:
     minimum: Version
     source: str
     """Where the minimum comes from."""
+    several: bool
+    """Whether other projects among the files have other minimums; each counts in the releases from its own on."""
     target: Version
     files: int
     """How many were looked at."""

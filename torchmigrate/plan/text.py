@@ -57,6 +57,8 @@ class _Text:
             more = wrapped(escape(words.fresh(release)), self._width, " " * 42)
             yield row + ("  " + more[0].lstrip() if more else "")
             yield from more[1:]
+        if plan.several:
+            yield from self._wrapped(words.SEVERAL)
 
     def _step(self, number: int, step: Step) -> Iterator[str]:
         count = f"({words.efforts(step.efforts)})"

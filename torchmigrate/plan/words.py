@@ -28,10 +28,15 @@ VERBS = {Severity.ERROR: "breaks", Severity.WARNING: "warns", Severity.INFO: "su
 
 def headline(plan: Plan) -> str:
     """What the plan is about, and how much there is to do."""
-    source = f" ({plan.source})" if plan.source else " (no metadata of the project names torch)"
+    source = plan.source or "no metadata of the project names torch"
+    source = f" ({source}{', the oldest of several projects' if plan.several else ''})"
     findings, files = len(plan.items), len({item.finding.path for item in plan.items})
     found = f"{_count(findings, 'finding')} in {files} of {_count(plan.files, 'file')}"
     return f"From torch {render(plan.minimum)}{source} to {render(plan.target)}: {found}"
+
+
+SEVERAL = "Each project counts from its own lower bound on."
+"""Said of the releases where there are several projects."""
 
 
 def efforts(counted: Counter[Effort]) -> str:
