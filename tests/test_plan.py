@@ -61,6 +61,8 @@ def planned(found: Sequence[Outlook], minimum: Version = (2, 4)) -> Plan:
         lambda code: "https://example.org/why",
         lambda path: ("@me",) if path.startswith("pkg/") else (),
         ("pkg",),
+        " --isolated",
+        True,
         len(FILES),
     )
     return make.plan(found, asked)
@@ -137,7 +139,11 @@ def test_each_finding_stands_in_one_step_in_order(found: list[Outlook]) -> None:
     assert of["pkg/model.py", "TS101"] is Stage.TORCHSCRIPT
     assert plan.efforts[Effort.ARTIFACT] == 1
     (bound,) = [step for step in plan.steps if step.stage is Stage.BOUND]
-    assert bound.commands == ("torchmigrate fix --apply --select SC201 --min-version 2.12 pkg",)
+    assert bound.commands == ("torchmigrate fix --apply --select SC201 --min-version 2.12 --isolated pkg",)
+    assert plan.steps[0].commands == (
+        "torchmigrate fix --apply --select RM701 --min-version 2.4 --isolated pkg",
+        "torchmigrate fix --unsafe --apply --select RM721 --min-version 2.4 --isolated pkg",
+    )
     assert plan.releases[0].version == (2, 4)
     assert ("TS101", Severity.WARNING) in plan.releases[6].fresh
 
@@ -275,6 +281,8 @@ def test_the_command_writes_every_format(tmp_path: Path, monkeypatch: pytest.Mon
         assert done.exception is None
         assert done.return_value == 0
         assert done.stdout.startswith(begin)
+    done = CliRunner().invoke(cli, ["plan", "-q", "--select", "TC", "pkg"], standalone_mode=False)
+    assert re.search(r": 0 findings in 0 of \d files?\.\n\nNothing to do", done.stdout)
     (tmp_path / "broken.py").write_text("import torch\ntorch.qr(\n")
     done = CliRunner().invoke(cli, ["plan", "-q", "-o", "plan.txt"], standalone_mode=False)
     assert done.return_value == 2

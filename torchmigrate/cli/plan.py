@@ -49,7 +49,8 @@ def plan(paths: tuple[str, ...], style: str, color: str, output_file: str | None
         verbose=False,
         **given,
     )
-    made = _made(run, paths, edits=style == "html")
+    holding = {name: given[name] for name in ("config", "isolated")}
+    made = _made(run, paths, options.invocation((), holding), edits=style == "html")
     to_terminal = output_file is None
     colored = to_terminal and wants_color(color, sys.stdout)
     links = colored and wants_links(sys.stdout)
@@ -58,7 +59,7 @@ def plan(paths: tuple[str, ...], style: str, color: str, output_file: str | None
     return 2 if made.errors else 0
 
 
-def _made(run: Session, paths: tuple[str, ...], *, edits: bool) -> Plan:
+def _made(run: Session, paths: tuple[str, ...], holding: str, *, edits: bool) -> Plan:
     from torchmigrate.engine import registry
     from torchmigrate.plan import make
     from torchmigrate.project.owners import Owners
@@ -84,6 +85,8 @@ def _made(run: Session, paths: tuple[str, ...], *, edits: bool) -> Plan:
         run.report.source,
         lambda path: next((found for one in owners if (found := one.of(path))), ()),
         paths,
+        holding,
+        settings.min_version is not None,
         len(run.inputs),
     )
     return make.plan(outlooks, asked)

@@ -88,6 +88,8 @@ def _body(plan: Plan) -> Iterator[str]:
         yield "</ol>"
         yield from _matrix(plan)
         yield from _findings(plan)
+    else:
+        yield f"<p>{_said(words.NOTHING)}</p>"
     yield "</main>"
 
 

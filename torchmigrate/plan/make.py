@@ -38,6 +38,10 @@ class Asked:
     """Who owns the file at a path."""
     paths: Sequence[str]
     """As the commands of the plan name them."""
+    options: str
+    """What these have to be told besides, of which configuration holds."""
+    stated: bool
+    """Whether the minimum was asked for, and is not what the project's own files say."""
     files: int
 
 
@@ -205,9 +209,10 @@ def _groups(items: Sequence[Item], asked: Asked) -> Iterator[Group]:
 def _commands(stage: Stage, bound: Version, items: Sequence[Item], asked: Asked) -> Iterator[str]:
     """What does the part of a step that can be done for you: what is safe, then what has to be read."""
     mendable = [item for item in items if item.title and (stage is Stage.BOUND or not item.minimum)]
-    target = "" if asked.target == NEWEST else f" --target-version {render(asked.target)}"
-    more = f"{target} --min-version {render(bound)}" if stage is Stage.BOUND else target
-    paths = "".join(" " + shlex.quote(path) for path in asked.paths)
+    more = "" if asked.target == NEWEST else f" --target-version {render(asked.target)}"
+    if stage is Stage.BOUND or asked.stated:
+        more += f" --min-version {render(bound if stage is Stage.BOUND else asked.minimum.version)}"
+    more += asked.options + "".join(" " + shlex.quote(path) for path in asked.paths)
     for effort, flags in ((Effort.MECHANICAL, "--apply"), (None, "--unsafe --apply")):
         codes = {
             item.finding.code
@@ -215,7 +220,7 @@ def _commands(stage: Stage, bound: Version, items: Sequence[Item], asked: Asked)
             if (item.effort is Effort.MECHANICAL) == (effort is Effort.MECHANICAL)
         }
         if codes:
-            yield f"torchmigrate fix {flags} --select {','.join(sorted(codes))}{more}{paths}"
+            yield f"torchmigrate fix {flags} --select {','.join(sorted(codes))}{more}"
 
 
 def _matrix(counts: Sequence[Count], asked: Asked) -> Iterator[Release]:

@@ -26,6 +26,9 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield f"> Not looked at: {code(error.path)}: {plain(error.message)}"
     if plan.steps:
         yield from _tables(plan)
+    else:
+        yield ""
+        yield words.NOTHING
     for number, step in enumerate(plan.steps, 1):
         yield ""
         yield from _step(number, step)

@@ -40,6 +40,9 @@ class _Text:
             yield from self._efforts(plan)
             yield ""
             yield from self._matrix(plan)
+        else:
+            yield ""
+            yield from self._wrapped(words.NOTHING)
         for number, step in enumerate(plan.steps, 1):
             yield ""
             yield from self._step(number, step)

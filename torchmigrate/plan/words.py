@@ -35,6 +35,9 @@ def headline(plan: Plan) -> str:
     return f"From torch {render(plan.minimum)}{source} to {render(plan.target)}: {found}"
 
 
+NOTHING = "Nothing to do that a rule knows of; `torchmigrate probe` says whether this machine can run it."
+"""Said of a plan without steps."""
+
 SEVERAL = "Each project counts from its own lower bound on."
 """Said of the releases where there are several projects."""
 
