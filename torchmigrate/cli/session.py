@@ -5,7 +5,6 @@ Imports are kept inside the functions that need them, as in `torchmigrate.cli.co
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -66,7 +65,7 @@ class Session:
         lowest = min((profile.minimum for profile in asked.profiles), key=lambda minimum: minimum.version)
         self.report = Report(settings, lowest, registry.rules, asked.settings_of, color=colored, quiet=quiet)
         self.report.links = colored and wants_links(sys.stdout)
-        if not output_file and (sys.stdout.isatty() or "COLUMNS" in os.environ):
+        if not output_file and sys.stdout.isatty():
             self.report.width = width()
         self.report.invocation = options.invocation(paths, given)
         self.trees, self.inputs = asked.trees(screen), asked.inputs(screen)
