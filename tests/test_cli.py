@@ -19,7 +19,7 @@ import jsonschema
 import pytest
 
 import torchmigrate
-from torchmigrate.cli import commands
+from torchmigrate.cli import commands, pages
 from torchmigrate.engine.registry import check_selectors
 from torchmigrate.gates.gate import Gate
 from torchmigrate.gates.screen import Screen
@@ -120,6 +120,7 @@ def fake_fix(
     tree: Tree,
     *,
     choose: Callable[[Finding], bool] | None = None,
+    see: Callable[[bytes], None] | None = None,
     cache: Cache | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[FixResult]:
@@ -209,15 +210,16 @@ class TestCheck:
         put("a.py", "x = 1\n")
         status, out, err = run("check")
         assert status == 0
-        assert re.fullmatch(r"1 file in \d\.\d\d s; no findings\.\nRules cover TorchScript, .*\n", out)
+        assert re.match(r"1 file in \d\.\d\d s; no findings\.\nlooked at +1 Python; rules: all .*\n", out)
         assert err == "torchmigrate: torch 2.0 (no metadata of the project names torch) to 2.15\n"
 
     def test_findings(self, run: Run) -> None:
         put("a.py", "x = old\n")
         status, out, _ = run("check", ".")
         assert status == 1
-        assert out.startswith("a.py:1:5: TS101 warning: old is old\n  |\n1 | x = old\n  |     ^^^\n")
-        assert "1 warning; 1 fixable with `torchmigrate fix`." in out
+        assert out.startswith("TS101 old-names: 1 warning in 1 file\n  old is old\n")
+        assert "    a.py:1:5\n    1 | x = old\n      |     ^^^\n" in out
+        assert "fixable        1 by `torchmigrate fix`\n" in out
 
     def test_the_minimum_and_its_place_are_said_once(self, run: Run) -> None:
         put("requirements.txt", "torch>=2.4\n")
@@ -272,8 +274,8 @@ class TestCheck:
         assert "TS101" not in run("check", "--select", "SC,stream-capture").out
         assert run("check", "--ignore", "TS", "--ignore", "SC201").status == 0
         assert run("check", "--per-file-ignores", "*.py:TS101,SC").status == 0
-        assert "a.py:1:5: SC201 info" in run("check", "--select", "SC201").out
-        assert "a.py:1:5: SC201 info" in run("check", "--show", "info").out
+        assert "SC201 marks: 1 info in 1 file\n" in run("check", "--select", "SC201").out
+        assert "SC201 marks: 1 info in 1 file\n" in run("check", "--show", "info").out
         put("b.py", "old\nrisky\n")
         for flags in ([], ["-q"]):
             shown = run("check", "--show", "info", "--output-format", "concise", *flags).out.splitlines()
@@ -523,7 +525,7 @@ class TestFix:
     def test_interactive_shows_the_finding(self, run: Run) -> None:
         put("a.py", "x = old\n")
         _, out, err = run("fix", "--interactive", stdin=b"y\n")
-        assert "1 | x = old\n  |     ^^^\n" in err
+        assert "  1 | x = old\n    |     ^^^\n" in err
         assert "Apply this fix?" in err
         assert "+x = new" in out
 
@@ -581,6 +583,29 @@ class TestRules:
         assert out.startswith("# TS101 old-names\n\nOld names are deprecated.\n\nWhy: `old` is.\n")
         assert "- Breaks in: 2.12\n" in out
 
+    def test_explain_takes_several_codes_their_beginnings_and_families(self, run: Run) -> None:
+        assert re.findall(r"^# (\w+)", run("explain", "SC201", "torchscript").out, re.M) == ["SC201", "TS101"]
+        assert re.findall(r"^# (\w+)", run("explain", "TS1", "marks", "ts").out, re.M) == ["TS101", "SC201"]
+        assert run("explain").status == 2
+
+    def test_explain_as_json(self, run: Run) -> None:
+        (page,) = json.loads(run("explain", "--output-format", "json", "TS101").out)
+        assert (page["code"], page["breaks"], page["source"]) == ("TS101", "2.12", "https://example.org/")
+        assert page["documentation"].startswith("Old names are deprecated.\n\nWhy: ")
+
+    def test_explain_is_rendered_and_wrapped_for_a_terminal(self) -> None:
+        rule = Rule("TS101", doc="A `__name__` here.\n\nSource: torch/__init__.py " + "and more " * 20)
+        rule.name, rule.family = "a-name", "torchscript"
+        page = pages.as_pages([rule], color=False, width=60)
+        assert page.startswith("TS101 a-name\n")
+        assert "A __name__ here.\n" in page
+        assert "Source: torch/__init__.py and" in page
+        assert max(map(len, page.splitlines())) <= 60
+
+    def test_an_unknown_command_or_family_is_told_the_nearest(self, run: Run) -> None:
+        assert "No such command 'chek'; did you mean `check`?" in run("chek").err
+        assert "there is no rule torchscrip; did you mean `torchscript`?" in run("explain", "torchscrip").err
+
     def test_explain_suggests_the_nearest_code(self, run: Run) -> None:
         status, out, err = run("explain", "TS111")
         assert (status, out, err) == (2, "", "Error: there is no rule TS111; did you mean `TS101`?\n")
@@ -634,4 +659,4 @@ class TestEnds:
         assert run("check").status == 1
         written = sys.stdout.buffer
         assert isinstance(written, io.BytesIO)
-        assert written.getvalue().startswith(b"\\xe9.py:1:1")
+        assert b"    \\xe9.py:1:1\n" in written.getvalue()

@@ -34,6 +34,7 @@ ROOMS = (
     "reporters",
     "run",
     "adoption",
+    "plan",
     "trials",
     "probe",
     "server",

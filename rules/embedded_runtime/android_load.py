@@ -32,6 +32,7 @@ rule = Rule(
     "`org.pytorch.executorch.Module`",
     deprecated=(2, 10),
     recipe="lower the exported model with ExecuTorch; `org.pytorch:executorch-android` has `Module.load`",
+    artifact=True,
 )
 rule.check_foreign(checked)
 rule.note(note)

@@ -46,6 +46,7 @@ rule = Rule(
     deprecated=(2, 10),
     recipe="CMake: link `executorch executorch::backends executorch::extensions executorch::kernels`; Swift: "
     '`.package(url: "https://github.com/pytorch/executorch.git", branch: "swiftpm-<version>")`',
+    artifact=True,
 )
 rule.check_foreign(checked)
 rule.note(note)

@@ -36,6 +36,7 @@ rule = Rule(
     deprecated=(2, 10),
     recipe='`torch._inductor.aoti_compile_and_package(torch.export.export(model, args), package_path="model.pt2")` in Python; '
     "on a device, ExecuTorch: `executorch::extension::Module`",
+    artifact=True,
 )
 rule.check_foreign(checked)
 rule.note(note)

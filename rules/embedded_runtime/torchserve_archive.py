@@ -28,6 +28,7 @@ rule = Rule(
     since=(2, 6),
     deprecated=(2, 10),
     recipe="TorchServe is no longer maintained: consider a server that is",
+    artifact=True,
 )
 rule.check_foreign(checked)
 rule.note(note)

@@ -28,6 +28,7 @@ rule = Rule(
     since=(2, 6),
     deprecated=(2, 10),
     recipe='`torch._inductor.aoti_compile_and_package(torch.export.export(model, args), package_path="model.pt2")` in Python',
+    artifact=True,
 )
 rule.check_foreign(checked)
 rule.note(note)

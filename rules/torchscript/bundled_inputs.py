@@ -23,4 +23,5 @@ rule = Rule(
     symbols=("torch.utils.bundled_inputs.*",),
     message="`{symbol}` adds inputs to a TorchScript file; ExecuTorch keeps them in a `BundledProgram`",
     deprecated=(2, 10),
+    artifact=True,
 )

@@ -30,4 +30,5 @@ rule = Rule(
         "ExecuTorch for devices"
     ),
     deprecated=(2, 10),
+    artifact=True,
 )

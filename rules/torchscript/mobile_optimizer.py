@@ -41,4 +41,5 @@ rule = Rule(
     deprecated=(2, 10),
     recipe="`to_edge_transform_and_lower(torch.export.export(model.eval(), (x,)), "
     "partitioner=[XnnpackPartitioner()]).to_executorch()`",
+    artifact=True,
 )

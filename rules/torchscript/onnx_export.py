@@ -68,6 +68,7 @@ rule = Rule(
     since=(2, 5),
     deprecated=(2, 8),
     safety=Safety.UNSAFE,
+    artifact=True,
 )
 
 

@@ -31,6 +31,7 @@ rule = Rule(
     deprecated=(2, 10),
     safety=Safety.UNSAFE,
     asks=ASKS,
+    artifact=True,
 )
 rule.check(checked)
 rule.note(note)

@@ -35,6 +35,7 @@ rule = Rule(
     ),
     deprecated=(2, 10),
     recipe='`torch.export.save(torch.export.export(model.eval(), (x,)), "model.pt2")`',
+    artifact=True,
 )
 
 _LIGHTNING = re.compile(rb"^\s*(?:import|from)\s+(?:pytorch_)?lightning\b", re.MULTILINE)

@@ -181,7 +181,7 @@ def _summary(rule: Rule) -> str:
 
 def page_of(rule: Rule) -> str:
     """What `torchmigrate explain` says of a rule, and how severe its findings are."""
-    explained = _LIST.sub(r"\1\n\n", as_page(rule, color=False).rstrip())
+    explained = _LIST.sub(r"\1\n\n", as_page(rule).rstrip())
     return f"{explained}\n- Severity: {severities(rule)}\n\n[All rules](../rules.md)\n"
 
 

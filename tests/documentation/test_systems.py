@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.documentation.pages import RESERVED, own_rules
+from tests.documentation.declared import own_rules
+from tests.documentation.pages import RESERVED
 from tests.documentation.systems import SYSTEMS, System
 from tests.support import check_text
 from torchmigrate.cli.commands import cli
 
-AWAITED = {"artifacts"}
-"""Commands that may still be to come."""
-
 
 def commands() -> set[str]:
     """The names of the commands."""
-    return {*cli.list_commands(cli.make_context("torchmigrate", [], resilient_parsing=True)), *AWAITED}
+    return set(cli.list_commands(cli.make_context("torchmigrate", [], resilient_parsing=True)))
 
 
 def is_known(served_by: str) -> bool:

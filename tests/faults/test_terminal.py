@@ -1,6 +1,6 @@
 """Nothing that the project or the command line holds reaches a terminal as anything but text.
 
-The program has a terminal of its own here, so that it writes what a user would get: colours, and nothing else.
+The program has a terminal of its own here, so that it writes what a user would get: colours and hyperlinks, and nothing else.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ EVIL = "\x1b]0;t\x07\x1b[2J\r\x08\x9b31m\u202e\u2066\u061c\u200f\ufeff\x7f\U000e
 NAME = f"e{EVIL}\udcff\n.py".replace("/", "")
 SEEN = EVIL.replace("\r", "")  # which would end the comment
 CODE = f"import torch\n\nx = torch.jit.annotate(int, 1)  # {SEEN}\n"
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+OURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;;[!-~]*\x1b\\")
+"""Colours and hyperlinks."""
 
 
 def shown(
     *arguments: str, folder: Path, typed: bytes = b"", before: Callable[[], object] | None = None
 ) -> str:
-    """What a terminal is sent, without colours."""
+    """What a terminal is sent, without colours and hyperlinks."""
     ours, theirs = os.openpty()
     settings = termios.tcgetattr(theirs)
     settings[1] &= ~termios.OPOST
@@ -52,7 +53,7 @@ def shown(
             parts.append(part)
     os.close(ours)
     assert program.wait().status in (0, 1, 2)
-    return COLOUR.sub("", b"".join(parts).decode())
+    return OURS.sub("", b"".join(parts).decode())
 
 
 @pytest.fixture
@@ -78,6 +79,10 @@ def tree(tmp_path: Path) -> Path:
         ["check", "--output-format", "json"],
         ["check", "--output-format", "sarif"],
         ["check", "--statistics"],
+        ["plan"],
+        ["plan", "--output-format", "md"],
+        ["plan", "--output-format", "html"],
+        ["plan", "--output-format", "json"],
         ["check", "--color", "always", f"missing{EVIL}.py"],
         ["fix", "--unsafe"],
         ["fix", "--unsafe", "--color", "never"],

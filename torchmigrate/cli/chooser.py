@@ -8,6 +8,16 @@ from torchmigrate.cli import output
 from torchmigrate.model.findings import Finding
 from torchmigrate.reporters.report import Report
 
+ANSWERS = {
+    "y": "apply this fix",
+    "n": "do not",
+    "a": "apply this fix and all that follow",
+    "f": "skip the rest of this file",
+    "r": "skip the rest of this rule",
+    "q": "quit: apply what was agreed to, and nothing else",
+    "?": "this help",
+}
+
 
 class Chooser:
     """Asks on the terminal whether to apply the fix of a finding."""
@@ -16,20 +26,45 @@ class Chooser:
         self._report = report
         self._rest: bool | None = None
         self._sourced: set[str] = set()
+        self._files: set[str] = set()
+        self._rules: set[str] = set()
+        self._text = b""
+
+    def see(self, text: bytes) -> None:
+        """Takes the text that the edits of the next finding are for."""
+        self._text = text
 
     def __call__(self, finding: Finding) -> bool:
-        """The user's answer, or the one that holds for all the rest."""
-        from torchmigrate.reporters import full
-
+        """The user's answer, or the one that holds for all the rest, for its file or for its rule."""
         if self._rest is not None:
             return self._rest
-        output.print_text("\n".join(full.lines(finding, self._report, self._sourced)) + "\n", to_stderr=True)
-        answer = click.prompt(
-            "Apply this fix? (yes, no, all, quit)",
-            type=click.Choice(["y", "n", "a", "q"]),
-            default="n",
-            err=True,
-        )
+        if finding.path in self._files or finding.code in self._rules:
+            return False
+        self._show(finding)
+        while (answer := self._answer()) == "?":
+            about = "".join(f"  {key}  {meaning}\n" for key, meaning in ANSWERS.items())
+            output.print_text(about, to_stderr=True)
         if answer in "aq":
             self._rest = answer == "a"
+        if answer == "f":
+            self._files.add(finding.path)
+        if answer == "r":
+            self._rules.add(finding.code)
         return answer in "ya"
+
+    def _answer(self) -> str:
+        answer: str = click.prompt("Apply this fix?", type=click.Choice(list(ANSWERS)), default="n", err=True)
+        return answer
+
+    def _show(self, finding: Finding) -> None:
+        """What is found, and the lines that the fix changes."""
+        from torchmigrate.console import diff
+        from torchmigrate.reporters import full
+        from torchmigrate.text.edits import apply
+
+        text = "\n".join(full.lines(finding, self._report, self._sourced)) + "\n"
+        if finding.fix is not None and self._text:
+            made = diff.unified(finding.path, self._text, apply(self._text, finding.fix.edits))
+            hunks = made.split(b"\n", 2)[-1]  # without the lines that name the file
+            text += diff.readable(hunks, color=self._report.color)
+        output.print_text(text, to_stderr=True)

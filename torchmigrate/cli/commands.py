@@ -15,10 +15,10 @@ from typing import Any, TypeVar, cast
 import click
 
 from torchmigrate import __version__
-from torchmigrate.cli import adopting, options, output
+from torchmigrate.cli import adopting, mending, options, output
 from torchmigrate.cli import verify as verifying
 from torchmigrate.cli.session import Session
-from torchmigrate.console.terminal import Progress, escape, wants_color
+from torchmigrate.console.terminal import Progress, escape, wants_color, width
 from torchmigrate.run import cache
 from torchmigrate.settings.config import ConfigError
 
@@ -27,6 +27,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 LAZY: dict[str, str] = {
     "artifacts": "torchmigrate.cli.artifacts:artifacts",
     "ledger": "torchmigrate.cli.ledger:ledger",
+    "plan": "torchmigrate.cli.plan:plan",
     "probe": "torchmigrate.cli.probe:probe",
     "server": "torchmigrate.cli.server:server",
 }
@@ -48,6 +49,17 @@ class Commands(click.Group):
             module, _, attribute = LAZY[cmd_name].partition(":")
             return cast("click.Command", getattr(importlib.import_module(module), attribute))
         return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it, with the nearest name where there is no such command."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            from torchmigrate.settings.config import nearest
+
+            raise click.UsageError(f"No such command {name!r}{nearest(name, self.list_commands(ctx))}", ctx)
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -121,6 +133,8 @@ def common(command: Command) -> Command:
 @click.option("--python", metavar="PATH", help="The interpreter for --with-probe; default: python3 on PATH.")
 @click.option("--show-settings", metavar="FILE", help="Print what holds for FILE, and check nothing.")
 @click.option("--show-files", is_flag=True, help="List the files to check, and check nothing.")
+@click.option("--fix", "mends", is_flag=True, help="Also write the fixed files, as `fix --apply` does.")
+@mending.common
 def check(
     with_probe: bool,
     python: str | None,
@@ -128,11 +142,21 @@ def check(
     show_files: bool,
     add_ignore: str | None,
     until: str | None,
+    mends: bool,
+    diff: bool,
+    exit_non_zero_on_fix: bool,
     **given: Any,
 ) -> int:
     """Report what an upgrade breaks, deprecates or supersedes in PATHS (default: here)."""
     from torchmigrate.run import runner
 
+    if (mends or diff) and (with_probe or show_settings is not None or show_files):
+        raise click.UsageError(
+            "--fix and --diff go with none of --with-probe, --show-settings and --show-files"
+        )
+    if mends or diff:
+        wanted = mending.Mending(mends and not diff, exit_non_zero_on_fix=exit_non_zero_on_fix)
+        return mending.mend(wanted, given, diff=diff)
     if python and not with_probe:
         raise click.UsageError("--python goes with --with-probe")
     ignore = adopting.ignore(add_ignore, until, given)
@@ -166,11 +190,24 @@ def check(
 @cli.command(epilog=VARIABLES)
 @common
 @click.option("--apply", is_flag=True, help="Write the fixed files, and report what is left.")
-@click.option("--interactive", is_flag=True, help="Ask about every fix.")
+@click.option("--interactive", is_flag=True, help="Show every fix, and ask about it.")
+@click.option(
+    "--commit-per-rule", is_flag=True, help="With --apply, in git: one commit for what each rule changes."
+)
+@click.option(
+    "--summary",
+    metavar="FILE",
+    help="With --apply: what changed and what is left, in Markdown for a pull request.",
+)
+@mending.common
 @verifying.options
 def fix(
     apply: bool,
     interactive: bool,
+    commit_per_rule: bool,
+    summary: str | None,
+    diff: bool,
+    exit_non_zero_on_fix: bool,
     verify: str | None,
     verify_runs: int,
     verify_timeout: float,
@@ -178,31 +215,9 @@ def fix(
     **given: Any,
 ) -> int:
     """Print the diff that mends PATHS (default: here), or write the files with --apply."""
-    from torchmigrate.run import joint
-
-    if interactive and "-" in given["paths"]:
-        raise click.UsageError("--interactive reads the answers from standard input, where `-` is read from")
-    if interactive and verify:
-        raise click.UsageError("--interactive asks you about each fix, and --verify a command: one of them")
     judge = verifying.wanted(verify, verify_runs, verify_timeout, verify_env)
-    run = Session(**given)
-    run.report.fixing, run.report.written = True, apply
-    changed = 0
-    every = run.judged(judge, given["paths"]) if judge else run.fixes(apply, interactive)
-    for unit in joint.units(every):
-        run.collect(fixed.result for fixed in unit)
-        for fixed in run.delivered(unit, apply):
-            changed += 1
-            run.report.applied += fixed.applied
-    run.cache.close()
-    if apply:
-        run.say_gone()
-    if run.shows_diff(apply):
-        run.write_outcome(changed, apply)
-    else:
-        run.write_report(to_stderr=apply and "-" in given["paths"])
-    left_out = run.report.verified is not None and len(run.report.verified.left_out) > 0
-    return run.status(failed=left_out or (run.fails() if apply else changed > 0))
+    wanted = mending.Mending(apply, interactive, judge, commit_per_rule, summary, exit_non_zero_on_fix)
+    return mending.mend(wanted, given, diff=diff)
 
 
 @cli.command()
@@ -232,20 +247,21 @@ def clean(cache_dir: str) -> int:
 
 
 @cli.command()
-@click.argument("code")
-def explain(code: str) -> int:
-    """Say what the rule CODE finds, why, and what to do."""
+@click.option(
+    "--output-format", "style", type=click.Choice(["text", "json"]), default="text", help="How to print."
+)
+@click.argument("codes", nargs=-1, required=True, metavar="CODES...")
+def explain(codes: tuple[str, ...], style: str) -> int:
+    """Say what rules find, why, and what to do. CODES are codes, their beginnings, names of rules or of families."""
     from torchmigrate.cli import pages
     from torchmigrate.engine import registry
-    from torchmigrate.settings import config
 
-    known = registry.rules()
-    rule = next(
-        (rule for rule in known.values() if code.lower() in (rule.code.lower(), rule.name.lower())), None
-    )
-    if rule is None:
-        raise options.Failure(f"there is no rule {code}{config.nearest(code.upper(), list(known))}")
-    output.print_text(pages.as_page(rule, color=wants_color("auto", sys.stdout)))
+    rules = pages.asked(codes, registry.rules())
+    if style == "json":
+        output.print_text(pages.as_documents(rules))
+    else:
+        columns = width() if sys.stdout.isatty() else 0
+        output.print_text(pages.as_pages(rules, color=wants_color("auto", sys.stdout), width=columns))
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -36,18 +37,27 @@ def variable(name: str) -> str:
 
 def of_settings(command: Command) -> Command:
     """Decorator: an option for every setting, and those that say which configuration file is read."""
-    command = click.option(
-        "--isolated", envvar=variable("isolated"), is_flag=True, help="Read no configuration file."
-    )(command)
-    command = click.option(
-        "--config",
-        envvar=variable("config"),
-        metavar="FILE",
-        help="The configuration file; default: the nearest.",
-    )(command)
-    for one in reversed(fields()):
-        command = _option(one)(command)
-    return command
+    return settings_but()(command)
+
+
+def settings_but(*names: str) -> Callable[[Command], Command]:
+    """Decorator: what `of_settings` declares, without the settings of these names."""
+
+    def declare(command: Command) -> Command:
+        command = click.option(
+            "--isolated", envvar=variable("isolated"), is_flag=True, help="Read no configuration file."
+        )(command)
+        command = click.option(
+            "--config",
+            envvar=variable("config"),
+            metavar="FILE",
+            help="The configuration file; default: the nearest.",
+        )(command)
+        for one in reversed(fields()):
+            command = command if one.name in names else _option(one)(command)
+        return command
+
+    return declare
 
 
 def load(options: Mapping[str, Any]) -> Profiles:
@@ -58,6 +68,17 @@ def load(options: Mapping[str, Any]) -> Profiles:
         return Profiles(stated, options["config"], environment=environment, isolated=options["isolated"])
     except ConfigError as error:
         raise Failure(str(error)) from None
+
+
+def invocation(paths: Sequence[str], given: Mapping[str, Any]) -> str:
+    """What another command has to be told to look at the same files with the same rules and versions."""
+    parts: list[str] = []
+    for name in ("select", "extend_select", "ignore", "target_version", "min_version", "config"):
+        value = given.get(name) or ()
+        for text in (value,) if isinstance(value, str) else value:
+            parts += [f"--{key(name)}", str(text)]
+    parts += ["--isolated"] if given.get("isolated") else []
+    return "".join(" " + shlex.quote(part) for part in (*parts, *paths))
 
 
 def describe(profiles: Collection[Profile]) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from torchmigrate.console.terminal import wants_color
 from torchmigrate.model import versions
@@ -46,18 +47,76 @@ def as_table(rules: Mapping[str, Rule]) -> str:
     return "".join(line.rstrip() + "\n" for line in text.getvalue().splitlines())
 
 
-def as_page(rule: Rule, *, color: bool) -> str:
-    """The documentation of ``rule``, with what its declaration says; rendered from Markdown in ``color``."""
-    page = f"# {rule.code} {rule.name}\n\n{rule.doc.strip()}\n\n{_declared(rule)}\n"
-    if not color:
-        return page
+def asked(names: Sequence[str], rules: Mapping[str, Rule]) -> list[Rule]:
+    """The rules that ``names`` (codes, beginnings of codes, names of rules or families) mean, in the order of the names.
+
+    Raises `torchmigrate.cli.options.Failure` for one that means none.
+    """
+    from torchmigrate.cli.options import Failure
+    from torchmigrate.settings.config import nearest
+
+    found: dict[str, Rule] = {}
+    for name in names:
+        lower = name.lower()
+        mine = [rule for rule in _sorted(rules) if lower in (rule.code.lower(), rule.name.lower())]
+        mine = mine or [rule for rule in _sorted(rules) if lower == rule.family.lower()]
+        if not mine and re.fullmatch(r"[a-z]{2}[0-9]{0,2}", lower):
+            mine = [rule for rule in _sorted(rules) if rule.code.lower().startswith(lower)]
+        if not mine:
+            raise Failure(f"there is no rule {name}{nearest(*_alike(name, rules))}")
+        found |= {rule.code: rule for rule in mine}
+    return list(found.values())
+
+
+def _alike(name: str, rules: Mapping[str, Rule]) -> tuple[str, list[str]]:
+    """What a misspelt name is compared with: codes where it has a digit, else names and families."""
+    if any(sign.isdigit() for sign in name):
+        return name.upper(), list(rules)
+    return name.lower(), sorted({text for rule in rules.values() for text in (rule.name, rule.family)})
+
+
+def as_documents(rules: Sequence[Rule]) -> str:
+    """A JSON list of rules with their documentation and its source."""
+    from torchmigrate.reporters.report import source_of
+
+    listed = [
+        {**_facts(rule), "source": source_of(rule) or None, "documentation": rule.doc.strip()}
+        for rule in rules
+    ]
+    return json.dumps(listed, indent=2) + "\n"
+
+
+def as_pages(rules: Sequence[Rule], *, color: bool, width: int) -> str:
+    """The documentation of each of ``rules``, with what its declaration says.
+
+    Rendered from Markdown in ``color``; without it, but with a ``width``, rendered in lines of so many columns; else the
+    Markdown itself.
+    """
+    if not color and not width:
+        return "\n".join(as_page(rule) for rule in rules)
     from rich.console import Console
     from rich.markdown import Markdown
+    from rich.text import Text
 
     text = io.StringIO()
-    width = min(shutil.get_terminal_size().columns, 100)
-    Console(file=text, width=width, force_terminal=True).print(Markdown(page))
-    return text.getvalue()
+    system: Literal["standard"] | None = "standard" if color else None
+    console = Console(file=text, width=min(width or 100, 100), force_terminal=color, color_system=system)
+    for number, rule in enumerate(rules):
+        heading, _, body = as_page(rule).partition("\n")
+        console.print(Text(("\n" if number else "") + heading.removeprefix("# "), style="bold underline"))
+        console.print(Markdown(_literal(body), hyperlinks=color))
+    return "".join(line.rstrip() + "\n" for line in text.getvalue().splitlines())
+
+
+def as_page(rule: Rule) -> str:
+    """The documentation of one rule as Markdown."""
+    return f"# {rule.code} {rule.name}\n\n{rule.doc.strip()}\n\n{_declared(rule)}\n"
+
+
+def _literal(markdown: str) -> str:
+    """Markdown in which an underscore is one: outside of code, our documentation has it in the names of files."""
+    parts = re.split(r"(`[^`]+`|^    .*$)", markdown, flags=re.MULTILINE)
+    return "".join(part if index % 2 else part.replace("_", r"\_") for index, part in enumerate(parts))
 
 
 def _declared(rule: Rule) -> str:

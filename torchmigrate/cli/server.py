@@ -42,7 +42,7 @@ def _explained(code: str) -> str | None:
     from torchmigrate.engine import registry
 
     rule = registry.rules().get(code)
-    return None if rule is None else pages.as_page(rule, color=False)
+    return None if rule is None else pages.as_page(rule)
 
 
 def _taken_stdout() -> BinaryIO:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from torchmigrate.cli import options, output
 from torchmigrate.cli import verify as verifying
 from torchmigrate.cli.asked import ask
-from torchmigrate.console.terminal import Progress, escape, wants_color
+from torchmigrate.console.terminal import Progress, escape, wants_color, wants_links, width
 from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.reporters.report import Report, count
 from torchmigrate.run import cache
@@ -21,6 +21,7 @@ from torchmigrate.run.wire import Results
 from torchmigrate.settings.config import ConfigError
 
 if TYPE_CHECKING:
+    from torchmigrate.cli.chooser import Chooser
     from torchmigrate.cli.known import Known
     from torchmigrate.run.joint import FixResult
     from torchmigrate.run.profiles import Profile
@@ -67,8 +68,13 @@ class Session:
         colored = not output_file and wants_color(color, sys.stdout)
         lowest = min((profile.minimum for profile in asked.profiles), key=lambda minimum: minimum.version)
         self.report = Report(settings, lowest, registry.rules, asked.settings_of, color=colored, quiet=quiet)
+        self.report.links = colored and wants_links(sys.stdout)
+        if not output_file and sys.stdout.isatty():
+            self.report.width = width()
+        self.report.invocation = options.invocation(paths, given)
         self.trees, self.inputs = asked.trees(screen), asked.inputs(screen)
         self._known = self._known_findings(asked.settings_of, diff_base, write_baseline)
+        self.report.paths = [file.path for file in self.inputs]
         self.report.files = len(self.inputs)
         self.collect(FileResult(error.path, errors=(error,)) for error in asked.errors(screen))
         self.collect(_doubts(asked.profiles))
@@ -117,12 +123,13 @@ class Session:
         from torchmigrate.run import runner
 
         choose = self._chooser() if interactive else None
+        see = choose.see if choose else None
         wanted = not (self.quiet or interactive) and (apply or not sys.stdout.isatty())
         with Progress(sys.stderr, wanted=wanted) as progress:
             for tree in self.trees:
-                yield from runner.fix(tree, choose=choose, cache=self.cache, progress=progress)
+                yield from runner.fix(tree, choose=choose, see=see, cache=self.cache, progress=progress)
 
-    def _chooser(self) -> Callable[[Finding], bool]:
+    def _chooser(self) -> Chooser:
         from torchmigrate.cli.chooser import Chooser
 
         return Chooser(self.report)

@@ -60,6 +60,50 @@ def wants_color(choice: str, stream: IO[str]) -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
 
 
+def width() -> int:
+    """The columns that a line may have: the terminal's, or what COLUMNS says, within what can be read."""
+    import shutil
+
+    return max(40, min(shutil.get_terminal_size((100, 24)).columns, 120))
+
+
+def wrapped(text: str, width: int, margin: str = "", *, hanging: str = "") -> list[str]:
+    """``text`` in lines of at most ``width`` columns; no word is broken. Escape it before.
+
+    ``margin`` stands before each line, and ``hanging`` after it before all but the first.
+    """
+    import textwrap
+
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=margin,
+        subsequent_indent=margin + hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def wants_links(stream: IO[str]) -> bool:
+    """Whether ``stream`` is a terminal that takes OSC 8 hyperlinks, or passes over them: all that are not the oldest."""
+    return stream.isatty() and os.environ.get("TERM") not in ("dumb", "linux")
+
+
+def linked(text: str, url: str) -> str:
+    """``text`` as a hyperlink to ``url``, of which what is no printable ASCII is left out.
+
+    Source: https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda
+    """
+    return f"\x1b]8;;{re.sub(r'[^!-~]', '', url)}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def file_url(path: str) -> str:
+    """The address of a file on this machine, every byte of its name that is not plain ASCII as a percent sign and digits."""
+    from urllib.parse import quote
+
+    return "file://" + quote(os.fsencode(os.path.realpath(path)))
+
+
 class Progress:
     """A progress bar on ``stream``, which appears when the run has taken a second, and only on a terminal.
 

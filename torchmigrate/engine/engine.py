@@ -14,6 +14,7 @@ from torchmigrate.gates.kinds import is_document
 from torchmigrate.gates.languages import language_of
 from torchmigrate.model.faults import fault
 from torchmigrate.model.findings import FileError, FileResult, Finding
+from torchmigrate.model.options import Options
 from torchmigrate.project.mentions import Facts
 from torchmigrate.project.project import Project
 from torchmigrate.project.said import Said
@@ -76,6 +77,12 @@ class Engine:
         result = with_edits(subject.source, result) if self._edits else result
         subject.release()
         return Scan(result, facts)
+
+    def judged(self, subject: Subject, options: Options, *, edits: bool = False) -> FileResult:
+        """What the rules say of the file in hand under other ``options``. Raises SourceError if it is malformed."""
+        other = subject.under(self.rules.under(options))
+        result = self._result(other, other.said())
+        return with_edits(subject.source, result) if edits else result
 
     def fix(self, path: str, data: bytes, project: Project, links: Links | None, wanted: Wanted) -> Fixed:
         """The file with its fixes applied; see `Fixing`. Raises SourceError if it cannot be read."""

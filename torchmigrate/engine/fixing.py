@@ -39,8 +39,8 @@ class Wanted:
 
     allows: Callable[[Finding], bool] = lambda finding: True
     """Asked before the edits of a fix are made."""
-    chooses: Callable[[Finding], bool] = lambda finding: True
-    """Asked once they are."""
+    chooses: Callable[[Finding, bytes], bool] = lambda finding, text: True
+    """Asked once they are, with the text that they are for."""
     keeps: Callable[[str], bool] = lambda name: False
     """Whether other files import a name from this one, so that its import stays."""
     moved: Callable[[bytes, Sequence[Edit], Sequence[Finding]], None] = lambda text, edits, applied: None
@@ -84,7 +84,7 @@ class Fixing:
             and finding.fix.safety is not Safety.MANUAL
             and _key(finding) not in self.unproved
             and self.wanted.allows(finding)
-            and self.wanted.chooses(finding)
+            and self.wanted.chooses(finding, self.subject.source.text)
         )
 
     def _apply(self, chosen: list[Finding]) -> None:

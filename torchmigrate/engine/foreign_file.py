@@ -35,6 +35,10 @@ class ForeignFile(Subject):
         check.ask(said, source, source.reading, rules.on_foreign, rules.options, rules.selects, self._project)
         return said
 
+    def under(self, rules: RuleSet) -> ForeignFile:
+        """The same file, as other rules see it."""
+        return ForeignFile(self._source, rules, self._project)
+
     def facts(self, said: Said) -> Facts:
         """What it tells the others."""
         return Facts(mentions=tuple(said.mentions), provisional=said.asked_project)

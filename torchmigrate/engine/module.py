@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
@@ -53,6 +54,12 @@ class Module(Subject):
         said.asked_project |= any(context.asked_project for context in contexts.values())
         said.asked_elsewhere |= any(context.asked_elsewhere for context in contexts.values())
         return said
+
+    def under(self, rules: RuleSet) -> Module:
+        """The same module, as other rules see it that watch the same symbols."""
+        other = copy.copy(self)
+        other._rules = rules
+        return other
 
     def facts(self, said: Said) -> Facts:
         """What it exports, uses, and what rules note about that; a rule that fails at it is a fault in ``said``."""

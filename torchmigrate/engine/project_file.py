@@ -41,6 +41,10 @@ class ProjectFile(Subject):
             foreign.ask(said, document, named, rules.on_foreign, rules.options, rules.selects, self._project)
         return said
 
+    def under(self, rules: RuleSet) -> ProjectFile:
+        """The same file, as other rules see it."""
+        return ProjectFile(self._document, rules, self._project)
+
     def facts(self, said: Said) -> Facts:
         """The packages that it names."""
         return Facts(mentions=tuple(said.mentions), provisional=said.asked_project)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -45,6 +46,12 @@ class RuleSet:
             if rule.note_function is not None:
                 for symbol in rule.asks:
                     self._noting.setdefault(symbol, {})[rule.note_function] = rule
+
+    def under(self, options: Options) -> RuleSet:
+        """The same rules with other options."""
+        other = copy.copy(self)
+        other.options = options
+        return other
 
     def of_symbol(self, symbol: str, path: str) -> Iterator[Rule]:
         """The rules that watch a symbol and are wanted in the file at ``path``."""

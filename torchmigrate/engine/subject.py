@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
+from torchmigrate.engine.ruleset import RuleSet
 from torchmigrate.model.findings import Change, Edit
 from torchmigrate.project.mentions import Facts
 from torchmigrate.project.said import Said
@@ -25,6 +26,9 @@ class Subject(Protocol):
 
     def said(self) -> Said:
         """What the rules say of it. Raises SourceError if it is malformed."""
+
+    def under(self, rules: RuleSet) -> Subject:
+        """The same file, as other rules see it that watch the same symbols; nothing is read again."""
 
     def facts(self, said: Said) -> Facts:
         """What it tells about the project, after it was asked what is said of it."""

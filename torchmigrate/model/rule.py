@@ -46,6 +46,8 @@ class Rule:
     """Whether the rule runs without being selected."""
     kinds: frozenset[Kind] = frozenset(Kind)
     """The uses that the rule wants to see."""
+    artifact: bool = False
+    """Whether what it finds writes, reads or serves a file of torch's, which has to be made anew with what reads it."""
     asks: tuple[str, ...] = ()
     """Symbols of other rules whose uses in the project this rule asks about."""
     pairs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

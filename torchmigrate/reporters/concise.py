@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO
 
@@ -18,8 +18,9 @@ MAX_REASONS = 10
 """Reasons for which findings are left that are listed one by one."""
 
 COVERAGE = (
-    "Rules cover TorchScript, stream capture, process groups, torchcomms, removed and deprecated API, and wheels and "
-    "images in project files; numerics and behaviour that no name or argument shows are not looked at."
+    "Rules cover TorchScript in Python and in what embeds it, stream capture, process groups, torchcomms, removed and "
+    "deprecated API, and wheels and images in project files; numerics and behaviour that no name or argument shows are "
+    "not looked at."
 )
 """So that no findings are not taken for safe to upgrade."""
 
@@ -27,31 +28,19 @@ COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cya
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Writes ``path:line:column: code severity message [fix]`` lines."""
-    write_text(results, report, out, lambda finding: [headline(finding, report) + _mark(finding)])
-
-
-def write_text(
-    results: Iterable[FileResult], report: Report, out: IO[str], lines: Callable[[Finding], list[str]]
-) -> None:
-    """Writes what text formats share, with each finding as ``lines`` gives it."""
-    folded: dict[str, Folded] = {}
+    """Writes ``path:line:column: code severity message [fix]`` lines, errors first, then warnings."""
+    folding = Folding()
     for result in results:
         for error in result.errors:
             out.write(error_line(error, report))
+        folding.add(result, report)
     for severity in Severity:
         for result in results if report.severities[severity] else ():
-            found = [finding for finding in result.findings if finding.severity is severity]
-            hidden: Counter[str] = Counter()
-            for finding in found:
-                if report.shows(finding):
-                    out.write("".join(line + "\n" for line in lines(finding)))
-                else:
-                    hidden[finding.code] += 1
-            for code, number in hidden.items():
-                folded.setdefault(code, Folded(severity)).add(number)
+            for finding in result.findings:
+                if finding.severity is severity and report.shows(finding):
+                    out.write(f"{headline(finding, report)}{_mark(finding)}\n")
     if not report.quiet:
-        ending = [*_folded_lines(folded, report), *outcome(report), summary(report)]
+        ending = [*folding.lines(report), *outcome(report), summary(report)]
         out.write("".join(line + "\n" for line in ending))
 
 
@@ -106,21 +95,26 @@ def paint(report: Report, text: str, *, fg: str | None = None, bold: bool | None
 
 
 def summary(report: Report) -> str:
-    """One line of counts, without those that are 0, and one on what is looked at."""
-    counts = [
+    """One line of counts, and one on what is looked at."""
+    return f"{counts(report)}.\n{COVERAGE}"
+
+
+def counts(report: Report, *, with_fixes: bool = True) -> str:
+    """What the run comes to in numbers, without those that are 0; ``with_fixes``: and what can be fixed."""
+    found = [
         f"{report.severities[severity]} {severity.value}"
         + ("s" if severity is not Severity.INFO and report.severities[severity] != 1 else "")
         for severity in Severity
         if report.severities[severity]
     ]
-    parts = [f"{count(report.files, 'file')} in {report.seconds:.2f} s", ", ".join(counts) or "no findings"]
+    parts = [f"{count(report.files, 'file')} in {report.seconds:.2f} s", ", ".join(found) or "no findings"]
     if report.fixed:
         parts.append(f"{report.fixed} fixed")
-    if report.fixable:
+    if report.fixable and with_fixes:
         parts.append(f"{report.fixable} fixable with `torchmigrate fix`")
-    if report.hidden_unsafe:
+    if report.hidden_unsafe and with_fixes:
         parts.append(f"{count(report.hidden_unsafe, 'unsafe fix', 'unsafe fixes')} hidden, see --unsafe")
-    if report.waiting:
+    if report.waiting and with_fixes:
         parts.append(f"{report.waiting} waiting for other changes, after which `fix` looks again")
     if report.known:
         parts.append(f"{report.known} known")
@@ -128,7 +122,7 @@ def summary(report: Report) -> str:
         parts.append(f"{report.suppressed} suppressed")
     if report.errors:
         parts.append(count(report.errors, "file error"))
-    return f"{'; '.join(parts)}.\n{COVERAGE}"
+    return "; ".join(parts)
 
 
 def _mark(finding: Finding) -> str:
@@ -138,23 +132,31 @@ def _mark(finding: Finding) -> str:
 
 
 @dataclass
-class Folded:
-    """The findings of a rule that are not listed one by one."""
-
+class _Folded:
     severity: Severity
     number: int = 0
     files: int = 0
 
-    def add(self, number: int) -> None:
+
+class Folding:
+    """Counts the findings that are not listed one by one."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, _Folded] = {}
+
+    def add(self, result: FileResult, report: Report) -> None:
         """Counts in those of a file."""
-        self.number += number
-        self.files += 1
+        hidden = [finding for finding in result.findings if not report.shows(finding)]
+        for (code, severity), number in Counter((one.code, one.severity) for one in hidden).items():
+            folded = self._found.setdefault(code, _Folded(severity))
+            folded.number += number
+            folded.files += 1
 
-
-def _folded_lines(folded: Mapping[str, Folded], report: Report) -> Iterator[str]:
-    for code, all_of in sorted(folded.items()):
-        rule = report.rules().get(code)
-        severity = paint(report, all_of.severity.value, fg=COLORS[all_of.severity])
-        about = f" {rule.summary.rstrip('.')}:" if rule else ""
-        number = f"{all_of.number} in {count(all_of.files, 'file')}"
-        yield f"{code} {severity}:{about} {number} (--show {code} lists them)"
+    def lines(self, report: Report) -> Iterator[str]:
+        """A line for each rule."""
+        for code, folded in sorted(self._found.items()):
+            rule = report.rules().get(code)
+            severity = paint(report, folded.severity.value, fg=COLORS[folded.severity])
+            about = f" {rule.summary.rstrip('.')}:" if rule else ""
+            number = f"{folded.number} in {count(folded.files, 'file')}"
+            yield f"{code} {severity}:{about} {number} (--show {code} lists them)"

@@ -1,15 +1,16 @@
-"""Every finding with its source lines, the span underlined, the reason, the fix, and where the fact comes from."""
+"""Findings by rule: what there is to say of them once, and the places under it, with their source lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import IO
 
-from torchmigrate.console.terminal import COMMAND, escape
+from torchmigrate.console.terminal import COMMAND, escape, file_url, linked, shown, wrapped
 from torchmigrate.model.findings import FileResult, Finding
-from torchmigrate.model.vocabulary import Safety
-from torchmigrate.reporters.concise import COLORS, headline, paint, write_text
-from torchmigrate.reporters.report import Report
+from torchmigrate.model.vocabulary import Safety, Severity
+from torchmigrate.reporters import summary
+from torchmigrate.reporters.concise import COLORS, Folding, error_line, headline, outcome, paint
+from torchmigrate.reporters.report import Report, count, place
 
 MAX_LINES = 6
 """Longer spans are shown by their first lines only."""
@@ -17,43 +18,130 @@ MAX_WIDTH = 200
 """Longer source lines are cut: a generated line of a megabyte helps nobody."""
 
 
+_Notes = tuple[tuple[str, str], ...]
+"""Labels and texts that go with a message."""
+
+
+class _Group:
+    """The findings of one rule with one severity, as text; they themselves are not kept."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.files: set[str] = set()
+        self.places: dict[str, dict[_Notes, dict[str, list[str]]]] = {}
+        """By the message, by what goes with it, and by why there is no fix."""
+
+    def add(self, finding: Finding, report: Report) -> None:
+        """Takes in a finding."""
+        self.number += 1
+        self.files.update([finding.path] if finding.path else [])
+        notes = self.places.setdefault(finding.message, {}).setdefault(_notes(finding, report), {})
+        notes.setdefault(finding.withheld or "", []).append(_placed(finding, report))
+
+
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Writes findings as paragraphs, then counts."""
+    """Writes errors first, then what is found by rule, then what it comes to."""
+    folding = Folding()
+    groups: dict[tuple[int, str], _Group] = {}
+    for result in results:
+        for error in result.errors:
+            out.write(error_line(error, report))
+        for finding in result.findings:
+            if report.shows(finding):
+                groups.setdefault((-finding.severity.rank, finding.code), _Group()).add(finding, report)
+        folding.add(result, report)
     sourced: set[str] = set()
-    write_text(results, report, out, lambda finding: [*lines(finding, report, sourced), ""])
+    for (rank, code), group in sorted(groups.items(), key=lambda item: item[0]):
+        severity = next(one for one in Severity if one.rank == -rank)
+        out.write("".join(line + "\n" for line in _group(code, severity, group, report, sourced)))
+    if not report.quiet:
+        counted = [*folding.lines(report), *outcome(report)]
+        ending = [part for line in counted for part in _wrapped(line, report, "", hanging="  ")]
+        out.write("".join(line + "\n" for line in [*ending, *summary.lines(report)]))
 
 
 def lines(finding: Finding, report: Report, sourced: set[str]) -> Iterator[str]:
-    """The paragraph about one finding; where the facts come from is said of a rule once, and noted in ``sourced``."""
-    yield headline(finding, report)
-    margin = ""
-    if finding.location is not None and finding.source_lines:
-        shown = finding.source_lines[:MAX_LINES]
-        margin = " " * len(str(finding.location.line + len(shown) - 1))
-        yield f"{margin} |"
-        for offset, line in enumerate(shown):
-            text, carets = _underlined(line, *_columns(finding, offset, line))
-            number = str(finding.location.line + offset).rjust(len(margin))
-            yield f"{number} | {text}".rstrip()
-            yield f"{margin} | {paint(report, carets, fg=COLORS[finding.severity], bold=True)}"
-        if len(shown) < len(finding.source_lines):
-            yield f"{margin} | …"
-    for label, text in _notes(finding, report, sourced):
-        yield f"{margin} = {paint(report, label, bold=True)}: {escape(text)}"
+    """All about one finding; where the facts come from is said of a rule once, and noted in ``sourced``."""
+    yield from _wrapped(headline(finding, report), report, "")
+    yield from _excerpt(finding, report)
+    notes = [*_notes(finding, report)]
+    if finding.withheld:
+        notes.append(("no fix", finding.withheld))
+    notes += _source(finding.code, report, sourced)
+    for label, text in notes:
+        yield from _note(label, text, report)
 
 
-def _notes(finding: Finding, report: Report, sourced: set[str]) -> Iterator[tuple[str, str]]:
+def _group(code: str, severity: Severity, group: _Group, report: Report, sourced: set[str]) -> Iterator[str]:
+    rule = report.rules().get(code)
+    name = f" {escape(rule.name)}" if rule else ""
+    number = count(group.number, severity.value) if severity is not Severity.INFO else f"{group.number} info"
+    files = f" in {count(len(group.files), 'file')}" if group.files else ""
+    head = paint(report, escape(code), bold=True)
+    if report.links and (url := report.address(code)):
+        head = linked(head, url)
+    yield f"{head}{name}: {paint(report, number, fg=COLORS[severity], bold=True)}{files}"
+    for message, noted in group.places.items():
+        yield from _wrapped(shown(message), report, "  ")
+        for notes, reasons in noted.items():
+            for label, text in notes:
+                yield from _note(label, text, report)
+            for reason, places in reasons.items():
+                yield from _note("no fix", reason, report) if reason else ()
+                yield from filter(None, places)
+    for label, text in _source(code, report, sourced):
+        yield from _note(label, text, report)
+    yield ""
+
+
+def _notes(finding: Finding, report: Report) -> _Notes:
+    notes = []
     if finding.hint:
-        yield "help", finding.hint
+        notes.append(("help", finding.hint))
     if finding.fix is not None and finding.fix.safety is not Safety.MANUAL:
         hidden = "" if report.applies(finding.fix, finding.path) else ", applied with --unsafe"
-        yield f"fix ({finding.fix.safety.value}{hidden})", finding.fix.title
-    if finding.withheld:
-        yield "no fix", finding.withheld
-    source = "" if finding.code in sourced else report.source(finding.code)
-    sourced.add(finding.code)
-    if source:
-        yield "source", source
+        notes.append((f"fix ({finding.fix.safety.value}{hidden})", finding.fix.title))
+    return tuple(notes)
+
+
+def _source(code: str, report: Report, sourced: set[str]) -> list[tuple[str, str]]:
+    source = "" if code in sourced else report.source(code)
+    sourced.add(code)
+    return [("source", source)] if source else []
+
+
+def _note(label: str, text: str, report: Report) -> Iterator[str]:
+    yield from _wrapped(f"= {paint(report, label, bold=True)}: {escape(text)}", report, "  ", hanging="  ")
+
+
+def _wrapped(text: str, report: Report, margin: str, *, hanging: str = "") -> list[str]:
+    return wrapped(text, report.width, margin, hanging=hanging) if report.width else [margin + text]
+
+
+def _placed(finding: Finding, report: Report) -> str:
+    """Where a finding is, and the lines there."""
+    where = escape(place(finding))
+    if not where:
+        return ""
+    if report.links:
+        where = linked(where, file_url(finding.path))
+    excerpt = [f"  {line}" for line in _excerpt(finding, report)]
+    return "\n".join([f"    {where}", *excerpt])
+
+
+def _excerpt(finding: Finding, report: Report) -> Iterator[str]:
+    """The source lines of a finding, the span underlined."""
+    if finding.location is None or not finding.source_lines:
+        return
+    first = finding.source_lines[:MAX_LINES]
+    margin = " " * len(str(finding.location.line + len(first) - 1))
+    for offset, line in enumerate(first):
+        text, carets = _underlined(line, *_columns(finding, offset, line))
+        number = str(finding.location.line + offset).rjust(len(margin))
+        yield f"  {number} | {text}".rstrip()
+        yield f"  {margin} | {paint(report, carets, fg=COLORS[finding.severity], bold=True)}"
+    if len(first) < len(finding.source_lines):
+        yield f"  {margin} | …"
 
 
 def _columns(finding: Finding, offset: int, line: str) -> tuple[int, int]:

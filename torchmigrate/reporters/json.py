@@ -32,7 +32,7 @@ def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        "rules": {code: _rule(code, report) for code in sorted(report.codes)},
+        "rules": {code: _rule(code, report) for code in sorted({code for code, _ in report.rules_found})},
         "findings": (_finding(finding) for finding in all_findings(results)),
         "errors": (_error(error) for result in results for error in result.errors),
         **(_outcome(report) if report.fixing else {}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
@@ -50,6 +50,14 @@ class Report:
     """Those for a file, by its path, where there are several projects."""
     color: bool = False
     """Whether to write ANSI colours."""
+    links: bool = False
+    """Whether to write hyperlinks for a terminal."""
+    width: int = 0
+    """The columns that text is wrapped to; 0 for none."""
+    invocation: str = ""
+    """What was named, and which rules and versions, as a command line goes on with it."""
+    paths: Sequence[str] = ()
+    """The files that were looked at."""
     quiet: bool = False
     """Whether text formats leave out the summary."""
     files: int = 0
@@ -59,7 +67,8 @@ class Report:
     """Findings that are left out because a baseline or an earlier revision has them too."""
     errors: int = 0
     severities: Counter[Severity] = field(default_factory=Counter)
-    codes: Counter[str] = field(default_factory=Counter)
+    rules_found: Counter[tuple[str, Severity]] = field(default_factory=Counter)
+    """How many findings there are of each rule and severity."""
     fixable: int = 0
     """Findings with a fix that a run with the same settings applies."""
     hidden_unsafe: int = 0
@@ -100,7 +109,7 @@ class Report:
         for finding in result.findings:
             self.failing += self.fails(finding)
             self.severities[finding.severity] += 1
-            self.codes[finding.code] += 1
+            self.rules_found[finding.code, finding.severity] += 1
             if finding.withheld:
                 self.withheld[finding.code, finding.withheld] += 1
             if finding.fix is not None:
@@ -129,8 +138,18 @@ class Report:
     def source(self, code: str) -> str:
         """Where the facts of the rule ``code`` come from, as its documentation says; "" when it does not."""
         rule = self.rules().get(code)
-        found = re.search(r"^Sources?:\s*(.+?)(?:\n\s*\n|\Z)", rule.doc, re.S | re.M) if rule else None
-        return " ".join(found[1].split()) if found else ""
+        return source_of(rule) if rule else ""
+
+    def address(self, code: str) -> str:
+        """The first address in what `source` says; "" where there is none."""
+        found = re.search(r"https://[^\s<>()]*[^\s<>().,;:]", self.source(code))
+        return found[0] if found else ""
+
+
+def source_of(rule: Rule) -> str:
+    """Where the facts of a rule come from, as its documentation says; "" when it does not."""
+    found = re.search(r"^Sources?:\s*(.+?)(?:\n\s*\n|\Z)", rule.doc, re.S | re.M)
+    return " ".join(found[1].split()) if found else ""
 
 
 class Reporter(Protocol):

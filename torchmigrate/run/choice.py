@@ -11,8 +11,11 @@ from torchmigrate.proof.offsets import Shift
 class Choice:
     """Asks about each fix once, however many rounds and passes it comes up in."""
 
-    def __init__(self, choose: Callable[[Finding], bool] | None) -> None:
+    def __init__(
+        self, choose: Callable[[Finding], bool] | None, see: Callable[[bytes], None] | None = None
+    ) -> None:
         self._choose = choose
+        self._see = see
         self._answers: dict[str, dict[tuple[str, Span | None], bool]] = {}
         """By path; a place is where the finding lies after all that has been fixed by now."""
         self._begun: dict[str, dict[tuple[str, Span | None], bool]] = {}
@@ -29,13 +32,15 @@ class Choice:
         self._answers[path] = dict(begun)
         self._unmoved.add(path)
 
-    def __call__(self, finding: Finding) -> bool:
-        """Whether to apply the fix of a finding."""
+    def __call__(self, finding: Finding, text: bytes) -> bool:
+        """Whether to apply the fix of a finding, whose edits are for ``text``."""
         if self._choose is None:
             return True
         answers = self._answers.setdefault(finding.path, {})
         key = (finding.code, finding.span)
         if key not in answers:
+            if self._see is not None:
+                self._see(text)
             answers[key] = self._choose(finding)
             if finding.path in self._unmoved:
                 self._begun[finding.path][key] = answers[key]

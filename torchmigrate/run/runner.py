@@ -42,19 +42,22 @@ def fix(
     tree: Tree,
     *,
     choose: Callable[[Finding], bool] | None = None,
+    see: Callable[[bytes], None] | None = None,
     cache: Cache | None = None,
     progress: Progress | None = None,
     known: Known | None = None,
     engines: Engines | None = None,
 ) -> Iterator[FixResult]:
-    """Each file that was named fixed, in order; nothing is written. ``choose`` is asked about every fix.
+    """Each file that was named fixed, in order; nothing is written.
+
+    ``choose`` is asked about every fix; before that, ``see`` is handed the text that the fix's edits are for.
 
     ``known`` and ``engines`` are those of an earlier look at the tree.
 
     What rules say of one file depends on the others (whether any of them still scripts), so the project is scanned
     and fixed again until nothing changes: a second run would find nothing to do.
     """
-    choice = Choice(choose)
+    choice = Choice(choose, see)
     results: dict[str, FixResult] = {}
     for _ in range(MAX_PASSES):
         scanner = Scanner(tree, cache, known, engines=engines)

@@ -1,0 +1,349 @@
+"""The plan of an upgrade: the order, what other versions make of each finding, and what its renderings let through."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from tests.support import settings_of
+from torchmigrate import plan as room
+from torchmigrate.cli.commands import cli
+from torchmigrate.console.markdown import code, said
+from torchmigrate.documents.minimum import Minimum
+from torchmigrate.engine import registry
+from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
+from torchmigrate.model.versions import Version
+from torchmigrate.model.vocabulary import Safety, Severity
+from torchmigrate.plan import html, make, markdown, text
+from torchmigrate.plan import json as as_json
+from torchmigrate.plan.model import Effort, Plan, Stage
+from torchmigrate.project.files import Input
+from torchmigrate.project.owners import Owners
+from torchmigrate.run import runner
+from torchmigrate.run.outlook import Chance, Outlook, Prospect, outlooks, releases
+from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.tree import Tree
+from torchmigrate.text.hunks import Hunk, hunks
+
+SCHEMA = json.loads((Path(room.__file__).parent / "plan.schema.json").read_text())
+
+FILES = {
+    "pkg/now.py": "import torch\n\nx = torch.load('x.pt')\n",
+    "pkg/later.py": "import torch\n\nif torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():\n    pass\nq, r = torch.qr(a)\n",
+    "pkg/model.py": "import torch\n\n\n@torch.jit.script\ndef f(x):\n    return x\n",
+    "pkg/export.py": "import torch\n\ntorch.jit.save(m, 'm.pt')\n",
+    "requirements.txt": "--extra-index-url https://download.pytorch.org/whl/cu118\ntorch==2.4.0\n",
+}
+
+
+def tree(minimum: Version, target: str = "2.15") -> Tree:
+    settings, _ = settings_of(["--target-version", target])
+    inputs = [Input(path, content.encode()) for path, content in FILES.items()]
+    return Tree(inputs, everywhere(settings, minimum))
+
+
+def planned(found: Sequence[Outlook], minimum: Version = (2, 4)) -> Plan:
+    asked = make.Asked(
+        Minimum(minimum, "pyproject.toml:3"),
+        False,
+        (2, 15),
+        registry.rules(),
+        lambda code: "https://example.org/why",
+        lambda path: ("@me",) if path.startswith("pkg/") else (),
+        ("pkg",),
+        " --isolated",
+        True,
+        len(FILES),
+    )
+    return make.plan(found, asked)
+
+
+@pytest.fixture(scope="module")
+def found() -> list[Outlook]:
+    return list(outlooks(tree((2, 4)), edits=True))
+
+
+def test_each_release_says_what_a_check_for_it_says(found: list[Outlook]) -> None:
+    for release in [(2, 4), (2, 10), (2, 15)]:
+        checked = runner.check(tree((2, 4), f"2.{release[1]}"))
+        expected = Counter((f.path, f.code, f.severity) for result in checked for f in result.findings)
+        counted: Counter[tuple[str, str, Severity]] = Counter()
+        for one in found:
+            for count in one.counts:
+                if count.release == release:
+                    counted[one.result.path, count.code, count.severity] += count.number
+        assert counted == expected, release
+
+
+def test_a_chance_names_the_lowest_bound_under_which_a_check_has_a_fix(found: list[Outlook]) -> None:
+    by_code = {p.finding.code: p for one in found for p in one.prospects}
+    capturing = by_code["SC201"]
+    assert capturing.finding.fix is None
+    assert capturing.chance is not None
+    assert capturing.chance.minimum == (2, 12)
+    assert capturing.hunks[0].after[2] == (
+        "if torch.cuda.is_available() and torch.cuda.current_stream().is_capturing():"
+    )
+    below, at = (
+        next(f for result in runner.check(tree(bound)) for f in result.findings if f.code == "SC201")
+        for bound in [(2, 11), (2, 12)]
+    )
+    assert below.fix is None
+    assert at.fix is not None
+
+
+def test_each_project_counts_from_its_own_bound_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, bound in {"old": "2.1", "new": "2.12"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pyproject.toml").write_text(
+            f'[project]\nname = "{name}"\ndependencies = ["torch>={bound}"]\n'
+        )
+        (tmp_path / name / "a.py").write_text(FILES["pkg/later.py"])
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(
+        cli, ["plan", "-q", "--output-format", "json", "--select", "SC"], standalone_mode=False
+    )
+    document = json.loads(done.stdout)
+    assert (document["min_version"], document["several_projects"]) == ("2.1", True)
+    counts = {one["version"]: one["findings"]["info"] for one in document["releases"]}
+    assert (counts["2.1"], counts["2.11"], counts["2.12"]) == (1, 1, 2)
+    assert [step["stage"] for step in document["steps"]] == ["now", "bound"]
+
+
+def test_releases_begin_with_torch_2() -> None:
+    assert releases((1, 13), (2, 2)) == [(2, 0), (2, 1), (2, 2)]
+    assert releases((2, 2), (2, 2)) == [(2, 2)]
+
+
+def test_each_finding_stands_in_one_step_in_order(found: list[Outlook]) -> None:
+    plan = planned(found)
+    stages = [step.stage for step in plan.steps]
+    # What only something better waits for comes last.
+    assert stages == [Stage.NOW, Stage.ENVIRONMENT, Stage.ARTIFACTS, Stage.TORCHSCRIPT, Stage.BOUND]
+    of = {(item.finding.path, item.finding.code): step.stage for step in plan.steps for item in step.items}
+    assert len(plan.items) == sum(len(one.result.findings) for one in found)
+    assert of["pkg/now.py", "RM721"] is Stage.NOW
+    assert of["pkg/later.py", "SC201"] is Stage.BOUND
+    assert of["requirements.txt", "CU501"] is Stage.ENVIRONMENT
+    assert of["pkg/export.py", "TS111"] is Stage.ARTIFACTS
+    assert of["pkg/model.py", "TS101"] is Stage.TORCHSCRIPT
+    assert plan.efforts[Effort.ARTIFACT] == 1
+    (bound,) = [step for step in plan.steps if step.stage is Stage.BOUND]
+    assert bound.commands == ("torchmigrate fix --apply --select SC201 --min-version 2.12 --isolated pkg",)
+    assert plan.steps[0].commands == (
+        "torchmigrate fix --apply --select RM701 --min-version 2.4 --isolated pkg",
+        "torchmigrate fix --unsafe --apply --select RM721 --min-version 2.4 --isolated pkg",
+    )
+    assert plan.releases[0].version == (2, 4)
+    assert ("TS101", Severity.WARNING) in plan.releases[6].fresh
+
+
+def test_what_breaks_comes_before_what_can_wait_for_the_same_bound() -> None:
+    fix = Fix((), Safety.SAFE, "Use `torch.new`")
+    prospects = [
+        Prospect(one := Finding("RM701", "x", severity, "a.py"), chance=Chance(bound, replace(one, fix=fix)))
+        for severity, bound in [(Severity.INFO, (2, 9)), (Severity.ERROR, (2, 8)), (Severity.INFO, (2, 8))]
+    ]
+    result = FileResult("a.py", tuple(prospect.finding for prospect in prospects))
+    steps = planned([Outlook(result, tuple(prospects))]).steps
+    assert [(step.stage, step.items[0].minimum) for step in steps] == [
+        (Stage.BOUND, (2, 8)),
+        (Stage.BOUND, (2, 9)),
+    ]
+    assert len(steps[0].items) == 2
+
+
+def test_what_waits_takes_what_its_fix_will_take() -> None:
+    waiting = Finding("TS151", "x", Severity.INFO, "a.py", withheld="waits for `torch.jit.script` at b.py:3")
+    (item,) = planned([Outlook(FileResult("a.py", (waiting,)), (Prospect(waiting),))]).items
+    assert item.effort is Effort.MECHANICAL
+
+
+EVIL = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">$title"
+
+
+@pytest.fixture(scope="module")
+def hostile(found: list[Outlook]) -> Plan:
+    made = []
+    for one in found:
+        prospects = tuple(
+            replace(
+                prospect,
+                finding=replace(
+                    prospect.finding,
+                    path=f"pkg/\x1b]0;x\x07##[error]{EVIL}.py",
+                    message=f"{EVIL}\u202e ##[stop]",
+                    hint=EVIL,
+                    source_lines=(EVIL,),
+                ),
+                hunks=(Hunk(1, (EVIL, "\x1b[2J"), ("'><script>document.title='owned'</script>",)),),
+            )
+            for prospect in one.prospects
+        )
+        error = FileError(f"::error::{EVIL}", EVIL, 1, 1)
+        result = replace(one.result, errors=(error,))
+        made.append(replace(one, prospects=prospects, result=result))
+    return planned(made)
+
+
+def test_nothing_in_a_project_controls_what_shows_its_plan(hostile: Plan) -> None:
+    for made in (
+        text.rendered(hostile, width=80),
+        markdown.rendered(hostile),
+        html.rendered(hostile),
+        as_json.rendered(hostile),
+    ):
+        assert "##[" not in made
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", made)
+        assert not any(line.lstrip().startswith("::") for line in made.split("\n"))
+    page = html.rendered(hostile)
+    assert page.count("<script>") == page.count("</script>") == 1
+    assert "<img" not in page
+    assert "<img" not in re.sub(r"(`+).*?\1|\\<", "", markdown.rendered(hostile))
+
+
+def test_hyperlinks_lead_to_the_source_of_a_rule_and_to_files(hostile: Plan) -> None:
+    plan = text.rendered(hostile, width=80, links=True)
+    assert "\x1b]8;;https://example.org/why\x1b\\TS101\x1b]8;;\x1b\\" in plan
+    urls = re.findall(r"\x1b\]8;;(.*?)\x1b\\", plan)
+    assert all(re.fullmatch(r"[!-~]*", url) for url in urls)
+    rest = re.sub(r"\x1b\]8;;[!-~]*?\x1b\\", "", plan)
+    assert "\x1b" not in rest
+
+
+def test_text_keeps_to_its_width(found: list[Outlook]) -> None:
+    for line in text.rendered(planned(found), width=60).splitlines():
+        assert len(line) <= 60 or line.lstrip().startswith("$"), line
+
+
+def test_json_fits_its_schema(found: list[Outlook]) -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    document = json.loads(as_json.rendered(planned(found)))
+    jsonschema.validate(document, SCHEMA)
+    document["steps"][0]["stage"] = "some day"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, SCHEMA)
+
+
+def test_markdown_shows_what_the_project_spells() -> None:
+    assert said("`a|b` is *new* <b> @someone #3") == "`a\\|b` is \\*new\\* \\<b\\> \\@someone \\#3"
+    assert code("a`b") == "``a`b``"
+
+
+def test_hunks_are_lines_around_edits() -> None:
+    lines = "".join(f"line {number}\n" for number in range(1, 21)).encode()
+    at = lines.index(b"line 5")
+    far = lines.index(b"line 15")
+    (one, other) = hunks(lines, [Edit(far, far + 4, "LINE"), Edit(at, at, "new\n")])
+    assert one == Hunk(
+        3, ("line 3", "line 4", "line 5", "line 6", "line 7"), ("line 3", "line 4", "new", *one.before[2:])
+    )
+    assert other.after[2] == "LINE 15"
+    assert hunks(b"x", [Edit(0, 1, "y")]) == (Hunk(1, ("x",), ("y",)),)
+    assert len(hunks(lines, [Edit(0, 1, "L"), Edit(at, at, "x")])) == 1
+
+
+def test_the_last_pattern_that_fits_names_the_owners(tmp_path: Path) -> None:
+    (tmp_path / ".github").mkdir()
+    (tmp_path / ".github" / "CODEOWNERS").write_text(
+        "* @all\n/pkg/ @pkg @more # why\n*.txt @docs\npkg/a\\ b.py @space\n/pkg/nobody.py\n[Section] @team\nlast/\n"
+    )
+    owners = Owners(str(tmp_path))
+    expected = {
+        "x.py": ("@all",),
+        "pkg/deep/x.py": ("@pkg", "@more"),
+        "pkg/x.txt": ("@docs",),
+        "pkg/a b.py": ("@space",),
+        "pkg/nobody.py": (),
+        "last/x.py": ("@team",),
+    }
+    assert {path: owners.of(str(tmp_path / path)) for path in expected} == expected
+    assert Owners("").of("x.py") == ()
+
+
+def test_the_command_writes_every_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path, content in FILES.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(content)
+    monkeypatch.chdir(tmp_path)
+    for style, begin in {"text": "From torch", "md": "# Upgrade", "html": "<!doctype", "json": "{"}.items():
+        done = CliRunner().invoke(cli, ["plan", "-q", "--output-format", style], standalone_mode=False)
+        assert done.exception is None
+        assert done.return_value == 0
+        assert done.stdout.startswith(begin)
+    done = CliRunner().invoke(cli, ["plan", "-q", "--select", "TC", "pkg"], standalone_mode=False)
+    assert re.search(r": 0 findings in 0 of \d files?\.\n\nNothing to do", done.stdout)
+    (tmp_path / "broken.py").write_text("import torch\ntorch.qr(\n")
+    done = CliRunner().invoke(cli, ["plan", "-q", "-o", "plan.txt"], standalone_mode=False)
+    assert done.return_value == 2
+    assert "broken.py:2" in (tmp_path / "plan.txt").read_text()
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def dumped(page: str, folder: Path) -> str:
+    """The document as a browser has it when the page's scripts have run."""
+    file = folder / "plan.html"
+    file.write_text(page, encoding="utf-8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
+    command = [str(CHROMIUM), *flags, "--virtual-time-budget=2000", "--dump-dom", file.as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_a_browser_runs_our_script_and_no_other(hostile: Plan, tmp_path: Path) -> None:
+    page = html.rendered(hostile)
+    escaped_nothing = page.replace("</main>", "<script>document.title='owned'</script></main>")
+    dom = dumped(escaped_nothing, tmp_path)
+    number = len(hostile.items)
+    assert f"{number} of {number} shown" in dom
+    assert "<title>Upgrade to torch 2.15</title>" in dom
+
+
+DRIVER = """<script>
+const said = [], table = document.getElementById("table");
+const order = () => [...table.tBodies].filter((row) => !row.hidden).map((row) => row.dataset.rule).join();
+const head = (key) => table.querySelector(`button[data-key=${key}]`);
+head("rule").click(); said.push(order());
+head("rule").click(); said.push(order());
+const severity = document.querySelector("select[name=severity]");
+severity.value = "error"; severity.dispatchEvent(new Event("input", { bubbles: true })); said.push(order());
+document.querySelector("button[data-show$='rule=RM721']").click(); said.push(order());
+document.getElementById("reset").click();
+document.dispatchEvent(new KeyboardEvent("keydown", { key: "/" })); said.push(document.activeElement.id);
+document.title = said.join(" ");
+</script></body>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_the_page_sorts_filters_and_takes_keys(found: list[Outlook], tmp_path: Path) -> None:
+    plan = planned(found)
+    page = re.sub(r"<meta http-equiv=[^>]*>", "", html.rendered(plan)).replace("</body>", DRIVER)
+    match = re.search(r"<title>(.*?)</title>", dumped(page, tmp_path))
+    assert match
+    up, down, errors, shown, focused = match[1].split(" ")
+    codes = [item.finding.code for item in plan.items]
+    assert up.split(",") == sorted(codes)
+    assert down.split(",") == sorted(codes, reverse=True)
+    failing = [item.finding.code for item in plan.items if item.finding.severity is Severity.ERROR]
+    assert sorted(errors.split(",")) == sorted(failing)
+    assert shown == "RM721"
+    assert focused == "search"
+
+
+def test_a_finding_without_a_place_has_one_in_the_plan() -> None:
+    nowhere = Finding("RM701", "`x` is gone", Severity.ERROR, "a.py", Span(0, 1), Location(1, 1, 1, 2))
+    plan = planned([Outlook(FileResult("a.py", (nowhere,)), (Prospect(nowhere),))])
+    assert plan.steps[0].stage is Stage.BREAKS
+    assert "a.py:1" in text.rendered(plan, width=80)

@@ -1,0 +1,98 @@
+"""What `fix` does, and `check --fix` and `check --diff` too: fixes, what is printed of them, and the exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from torchmigrate.cli import output
+from torchmigrate.cli import verify as verifying
+from torchmigrate.cli.session import Session
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def common(command: Command) -> Command:
+    """Decorator: the options that `fix` and `check` share, as parameters ``diff`` and ``exit_non_zero_on_fix``."""
+    for decorate in (
+        click.option(
+            "--exit-non-zero-on-fix",
+            is_flag=True,
+            help="Exit with 1 if a file is changed, though nothing is left.",
+        ),
+        click.option(
+            "--diff", is_flag=True, help="Print what fixes change as a diff, as --output-format diff does."
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+@dataclass(frozen=True)
+class Mending:
+    """What is to be done with the fixes."""
+
+    apply: bool
+    interactive: bool = False
+    judge: verifying.Wanted | None = None
+    commit_per_rule: bool = False
+    summary: str | None = None
+    """The file for a summary in Markdown."""
+    exit_non_zero_on_fix: bool = False
+
+    def check(self, paths: tuple[str, ...]) -> None:
+        """Raises UsageError for what does not go together."""
+        if self.interactive and "-" in paths:
+            raise click.UsageError(
+                "--interactive reads the answers from standard input, where `-` is read from"
+            )
+        if self.interactive and self.judge:
+            raise click.UsageError(
+                "--interactive asks you about each fix, and --verify a command: one of them"
+            )
+        if self.commit_per_rule and (self.interactive or self.judge or "-" in paths):
+            raise click.UsageError("--commit-per-rule goes with neither --interactive, --verify nor `-`")
+        if self.commit_per_rule and not self.apply:
+            raise click.UsageError("--commit-per-rule goes with --apply")
+        if self.summary and not self.apply:
+            raise click.UsageError("--summary goes with --apply")
+
+
+def mend(mending: Mending, given: Mapping[str, Any], *, diff: bool) -> int:
+    """Fixes what ``given``, the parameters of a `Session`, name; returns the exit status."""
+    from torchmigrate.run import joint
+
+    mending.check(given["paths"])
+    run = Session(**{**given, "output_format": "diff"} if diff else given)
+    run.report.fixing, run.report.written = True, mending.apply
+    changed = 0
+    if mending.commit_per_rule:
+        from torchmigrate.cli import commits
+
+        changed = commits.commit_each(run)
+    else:
+        every = run.judged(mending.judge, given["paths"]) if mending.judge else None
+        fixes = run.fixes(mending.apply, mending.interactive) if every is None else every
+        for unit in joint.units(fixes):
+            run.collect(fixed.result for fixed in unit)
+            for fixed in run.delivered(unit, mending.apply):
+                changed += 1
+                run.report.applied += fixed.applied
+    run.cache.close()
+    if mending.apply:
+        run.say_gone()
+    if run.shows_diff(mending.apply):
+        run.write_outcome(changed, mending.apply)
+    else:
+        run.write_report(to_stderr=mending.apply and "-" in given["paths"])
+    if mending.summary:
+        from torchmigrate.reporters import pull_request
+
+        with output.replaced(mending.summary) as out:
+            pull_request.write(run.results, run.report, out)
+    left_out = run.report.verified is not None and len(run.report.verified.left_out) > 0
+    pending = changed > 0 and (not mending.apply or mending.exit_non_zero_on_fix)
+    return run.status(failed=left_out or pending or (mending.apply and run.fails()))

@@ -1,0 +1,110 @@
+"""`torchmigrate plan`: the order of work for an upgrade."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from torchmigrate.cli import options, output
+from torchmigrate.cli.commands import cache_folder
+from torchmigrate.cli.session import Session
+from torchmigrate.console.terminal import Progress, wants_color, wants_links, width
+from torchmigrate.plan.model import Plan
+
+FORMATS = ("text", "md", "html", "json")
+
+
+@click.command()
+@cache_folder
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing besides the plan and errors.")
+@click.option(
+    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
+)
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep results of earlier runs.")
+@click.option("-o", "--output-file", metavar="FILE", help="Write the plan to a file.")
+@click.option(
+    "--output-format", "style", type=click.Choice(FORMATS), default="text", help="How to print the plan."
+)
+@options.settings_but("output_format", "show", "fail_on", "unsafe_fixes")
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+def plan(paths: tuple[str, ...], style: str, color: str, output_file: str | None, **given: Any) -> int:
+    """Say in which order to do what an upgrade of PATHS (default: here) takes.
+
+    What can be done today, what breaks and has to be decided, the requirements and images, what a higher lower bound
+    allows, artifacts with what reads them, and what can wait; and what each release on the way breaks. Exits with 0, or
+    with 2 if a file could not be looked at.
+    """
+    if "-" in paths:
+        raise click.UsageError("a plan is for files, not for standard input")
+    run = Session(
+        paths,
+        stdin_filename=None,
+        output_file=output_file,
+        statistics=False,
+        exit_zero=True,
+        color=color,
+        verbose=False,
+        **given,
+    )
+    holding = {name: given[name] for name in ("config", "isolated")}
+    made = _made(run, paths, options.invocation((), holding), edits=style == "html")
+    to_terminal = output_file is None
+    colored = to_terminal and wants_color(color, sys.stdout)
+    links = colored and wants_links(sys.stdout)
+    with output.replaced(output_file) if output_file else output.Printed() as out:
+        out.write(_rendered(made, style, colored, links))
+    return 2 if made.errors else 0
+
+
+def _made(run: Session, paths: tuple[str, ...], holding: str, *, edits: bool) -> Plan:
+    from torchmigrate.engine import registry
+    from torchmigrate.plan import make
+    from torchmigrate.project.owners import Owners
+    from torchmigrate.run import outlook
+
+    outlooks = [outlook.Outlook(result) for result in run.results]
+    owners = [Owners(tree.root) for tree in run.trees]
+    with Progress(sys.stderr, wanted=not run.quiet) as progress:
+        for tree in run.trees:
+            outlooks += outlook.outlooks(tree, edits=edits, cache=run.cache, progress=progress)
+    run.cache.close()
+    settings, minimum = run.report.settings, run.report.minimum
+    minimums = {
+        tree.profile_of(os.path.dirname(file.place)).minimum.version
+        for tree in run.trees
+        for file in tree.named
+    }
+    asked = make.Asked(
+        minimum,
+        len(minimums) > 1,
+        settings.target_version,
+        registry.rules(),
+        run.report.source,
+        lambda path: next((found for one in owners if (found := one.of(path))), ()),
+        paths,
+        holding,
+        settings.min_version is not None,
+        len(run.inputs),
+    )
+    return make.plan(outlooks, asked)
+
+
+def _rendered(made: Plan, style: str, color: bool, links: bool) -> str:
+    if style == "html":
+        from torchmigrate.plan.html import rendered as as_html
+
+        return as_html(made)
+    if style == "md":
+        from torchmigrate.plan.markdown import rendered as as_markdown
+
+        return as_markdown(made)
+    if style == "json":
+        from torchmigrate.plan.json import rendered as as_json
+
+        return as_json(made)
+    from torchmigrate.plan.text import rendered as as_text
+
+    return as_text(made, width=width(), color=color, links=links)

@@ -1,0 +1,36 @@
+"""Markdown in which whatever a project spells is text, and no markup, mention or link."""
+
+from __future__ import annotations
+
+import re
+
+from torchmigrate.console.terminal import escape
+
+_SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~!@$&])")
+_CODE = re.compile(r"(`[^`]+`)")
+_ADDRESS = re.compile(r"(https://[^\s<>()]*[^\s<>().,;:])")
+
+
+def said(text: str) -> str:
+    """Text whose backquoted parts are code, and whose rest is what it looks like."""
+    parts = _CODE.split(text)
+    return "".join(code(part[1:-1]) if index % 2 else plain(part) for index, part in enumerate(parts))
+
+
+def plain(text: str) -> str:
+    """Text that is what it looks like."""
+    return _SPECIAL.sub(r"\\\1", escape(text).replace("`", "\\`"))
+
+
+def code(text: str) -> str:
+    """Text as code, also in a table."""
+    text = escape(text).replace("|", "\\|")
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    padding = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{padding}{text}{padding}{fence}"
+
+
+def with_links(text: str) -> str:
+    """As `said`, with addresses as links."""
+    parts = _ADDRESS.split(text)
+    return "".join(f"<{escape(part)}>" if index % 2 else said(part) for index, part in enumerate(parts))

@@ -1,0 +1,94 @@
+"""A plan as one JSON object, as `torchmigrate/plan/plan.schema.json` describes it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from torchmigrate import __version__
+from torchmigrate.model import versions
+from torchmigrate.model.vocabulary import Severity
+from torchmigrate.plan.model import Effort, Group, Item, Plan, Release, Step
+
+SCHEMA_VERSION = 1
+"""Raised when a field goes or changes its meaning; not when one is added."""
+
+
+def rendered(plan: Plan) -> str:
+    """The object, in ASCII, in which the runner of GitHub's workflows sees no command."""
+    return json.dumps(document(plan), indent=2).replace("##[", r"#\u0023[") + "\n"
+
+
+def document(plan: Plan) -> dict[str, Any]:
+    """The object."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "version": __version__,
+        "min_version": versions.render(plan.minimum),
+        "min_version_source": plan.source or None,
+        "several_projects": plan.several,
+        "target_version": versions.render(plan.target),
+        "files": plan.files,
+        "suppressed": plan.suppressed,
+        "findings": {severity.value: plan.severities[severity] for severity in Severity},
+        "efforts": {effort.value: plan.efforts[effort] for effort in Effort},
+        "steps": [_step(step) for step in plan.steps],
+        "releases": [_release(release) for release in plan.releases],
+        "errors": [
+            {"path": error.path, "line": error.line, "column": error.column, "message": error.message}
+            for error in plan.errors
+        ],
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "stage": step.stage.value,
+        "title": step.title,
+        "why": step.why,
+        "efforts": {effort.value: step.efforts[effort] for effort in Effort},
+        "commands": list(step.commands),
+        "together": [list(paths) for paths in step.together],
+        "rules": [_group(group) for group in step.groups],
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    return {
+        "code": group.code,
+        "name": group.name,
+        "summary": group.summary,
+        "source": group.source or None,
+        "findings": [_item(item) for item in group.items],
+    }
+
+
+def _item(item: Item) -> dict[str, Any]:
+    finding = item.finding
+    where = finding.location
+    return {
+        "path": finding.path,
+        "cell": where.cell if where else None,
+        "line": where.line if where else None,
+        "column": where.column if where else None,
+        "severity": finding.severity.value,
+        "effort": item.effort.value,
+        "message": finding.message,
+        "hint": finding.hint,
+        "fix": item.title or None,
+        "fix_needs": versions.render(item.minimum) if item.minimum else None,
+        "withheld": finding.withheld,
+        "owners": list(item.owners),
+        "releases": {versions.render(version): severity.value for version, severity in item.course},
+    }
+
+
+def _release(release: Release) -> dict[str, Any]:
+    return {
+        "version": versions.render(release.version),
+        "findings": {severity.value: release.severities[severity] for severity in Severity},
+        "rules": {
+            code: {severity.value: counted[severity] for severity in Severity if counted[severity]}
+            for code, counted in sorted(release.rules.items())
+        },
+    }

@@ -1,0 +1,28 @@
+"""Lines before and after, side by side."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from torchmigrate.text.hunks import Hunk
+
+Cell = tuple[int, str, str]
+"""The line's number, or 0 for none; ``same``, ``gone``, ``new`` or ``none``; the text."""
+
+_NONE: Cell = (0, "none", "")
+
+
+def sides(hunk: Hunk) -> Iterator[tuple[Cell, Cell]]:
+    """The rows of a table of two columns. Line numbers on the right are those that this change alone would give."""
+    matcher = difflib.SequenceMatcher(None, hunk.before, hunk.after, autojunk=False)
+    for tag, start, end, new_start, new_end in matcher.get_opcodes():
+        left = [
+            (hunk.line + i, "same" if tag == "equal" else "gone", hunk.before[i]) for i in range(start, end)
+        ]
+        right = [
+            (hunk.line + i, "same" if tag == "equal" else "new", hunk.after[i])
+            for i in range(new_start, new_end)
+        ]
+        for i in range(max(len(left), len(right))):
+            yield left[i] if i < len(left) else _NONE, right[i] if i < len(right) else _NONE

@@ -1,0 +1,61 @@
+"""Who owns which files, as a CODEOWNERS file says.
+
+Source: https://docs.github.com/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners
+and https://docs.gitlab.com/user/project/codeowners/reference/
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+
+from torchmigrate.project.patterns import Patterns
+
+PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+"""Where it may lie below a repository's root; the first that is there holds."""
+
+_PATTERN = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
+
+
+class Owners:
+    """The owners of the files below ``root``; nobody's where there is no CODEOWNERS file."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._entries = list(_entries(_text(root)))
+
+    def of(self, path: str) -> tuple[str, ...]:
+        """The owners of the file at ``path``: those of the last pattern that fits."""
+        inside = os.path.relpath(os.path.realpath(path), self._root).replace(os.sep, "/")
+        for patterns, owners in self._entries:
+            if patterns.verdict(inside, False):
+                return owners
+        return ()
+
+
+def _text(root: str) -> str:
+    places = [os.path.join(root, place) for place in PLACES] if root else []
+    for place in filter(os.path.isfile, places):
+        with contextlib.suppress(OSError), open(place, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    return ""
+
+
+def _entries(text: str) -> list[tuple[Patterns, tuple[str, ...]]]:
+    """The patterns with their owners, the last one first."""
+    found = []
+    section: tuple[str, ...] = ()
+    for line in text.splitlines():
+        line = line.strip()
+        if heading := re.fullmatch(r"\^?\[[^\]]*\](?:\[\d+\])?\s*(.*)", line):  # of GitLab
+            section = _owners(heading[1])
+        elif line and not line.startswith(("#", "!")):
+            entry = _PATTERN.match(line)
+            if entry:
+                found.append((Patterns([entry[1]]), _owners(entry[2]) or section))
+    return found[::-1]
+
+
+def _owners(text: str) -> tuple[str, ...]:
+    return tuple(re.sub(r"(^|\s)#.*", "", text).split())

@@ -1,0 +1,81 @@
+"""What fixing did, as Markdown for the description of a pull request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import IO
+
+from torchmigrate import __version__
+from torchmigrate.console.markdown import code, plain, said, with_links
+from torchmigrate.model.findings import FileResult, Finding
+from torchmigrate.model.versions import render
+from torchmigrate.model.vocabulary import Safety
+from torchmigrate.reporters.report import Report, all_findings, count
+
+MAX_FILES = 10
+"""Files that are named of a rule."""
+
+
+def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
+    """Writes what changed by rule, what is left and why, and where the facts come from. ``results`` are what is left."""
+    out.write("".join(f"{line}\n" for line in _lines(results, report)))
+
+
+def _lines(results: Iterable[FileResult], report: Report) -> Iterator[str]:
+    target, minimum = render(report.settings.target_version), render(report.minimum.version)
+    source = f" ({code(report.minimum.source)})" if report.minimum.source else ""
+    yield f"## Upgrade to torch {target}"
+    yield ""
+    verb = "Fixed" if report.written else "To be fixed"
+    yield f"{verb} by torchmigrate {__version__}, for torch {minimum}{source} to {target}."
+    yield ""
+    yield from _changed(report)
+    yield from _left(results, report)
+    if report.verified:
+        verified = report.verified
+        yield ""
+        yield f"Verified by {code(verified.command)}: {count(verified.kept, 'fix', 'fixes')} kept, {len(verified.left_out)} left out."
+
+
+def _changed(report: Report) -> Iterator[str]:
+    by_code: dict[str, list[Finding]] = {}
+    for finding in report.applied:
+        by_code.setdefault(finding.code, []).append(finding)
+    if not by_code:
+        yield "Nothing is changed."
+        return
+    yield "### What changes"
+    yield ""
+    yield "| Rule | Places | To review | Files |"
+    yield "| --- | ---: | ---: | --- |"
+    for name, findings in sorted(by_code.items()):
+        rule = report.rules().get(name)
+        about = f" {said(rule.summary)}" if rule else ""
+        unsafe = sum(one.fix is not None and one.fix.safety is Safety.UNSAFE for one in findings)
+        paths = list(dict.fromkeys(one.path for one in findings))
+        files = ", ".join(map(code, paths[:MAX_FILES])) + (", …" if len(paths) > MAX_FILES else "")
+        yield f"| **{plain(name)}**{about} | {len(findings)} | {unsafe or ''} | {files} |"
+    yield ""
+    yield "Why:"
+    yield ""
+    for name in sorted(by_code):
+        if source := report.source(name):
+            yield f"- **{plain(name)}**: {with_links(source)}"
+
+
+def _left(results: Iterable[FileResult], report: Report) -> Iterator[str]:
+    if not report.findings and not report.errors:
+        return
+    yield ""
+    yield "### What is left"
+    yield ""
+    left: Counter[tuple[int, str, str, str]] = Counter()
+    for finding in all_findings(results):
+        left[-finding.severity.rank, finding.code, finding.severity.value, finding.message] += 1
+    for (_, name, severity, message), number in sorted(left.items()):
+        times = f" ({number} places)" if number > 1 else ""
+        yield f"- **{plain(name)}** {severity}: {said(message)}{times}"
+    for result in results:
+        for error in result.errors:
+            yield f"- {code(error.path)} is left as it was: {said(error.message)}"

@@ -1,0 +1,114 @@
+"""What a run comes to, in a few lines: what breaks and what warns, what can be fixed, what was looked at and what was not,
+and what to type next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from torchmigrate.console.terminal import escape, shown, wrapped
+from torchmigrate.gates import kinds, languages
+from torchmigrate.model.versions import KNOWN, NEWEST, render
+from torchmigrate.model.vocabulary import Severity
+from torchmigrate.reporters.concise import COLORS, counts, paint
+from torchmigrate.reporters.report import Report, count
+
+MAX_RULES = 8
+"""Rules that are named of what breaks, and of what warns."""
+
+_LABEL = 15
+"""Columns before the text of a line."""
+
+
+def lines(report: Report) -> Iterator[str]:
+    """The summary."""
+    yield from _wrapped(f"{counts(report, with_fixes=False)}.", report)
+    target = render(report.settings.target_version)
+    for severity, verb in ((Severity.ERROR, "breaks"), (Severity.WARNING, "warns")):
+        if report.severities[severity]:
+            label = paint(report, verb.ljust(_LABEL), fg=COLORS[severity], bold=True)
+            yield from _labelled(label, f"with torch {target}: {_rules(report, severity)}", report)
+    if report.findings:
+        yield from _labelled("fixable".ljust(_LABEL), _fixable(report), report)
+    yield from _labelled("looked at".ljust(_LABEL), _looked_at(report), report)
+    yield from _labelled("not looked at".ljust(_LABEL), _left_out(report), report)
+    for number, (command, about) in enumerate(_next(report)):
+        label = "next" if number == 0 else ""
+        yield shown(f"{label:<{_LABEL}}{command}  # {about}")
+
+
+def _rules(report: Report, severity: Severity) -> str:
+    found = [(number, code) for (code, one), number in report.rules_found.items() if one is severity]
+    named = [f"{code} {number}" for number, code in sorted(found, key=lambda item: (-item[0], item[1]))]
+    more = f" and {count(len(named) - MAX_RULES, 'rule')} more" if len(named) > MAX_RULES else ""
+    return escape(", ".join(named[:MAX_RULES]) + more)
+
+
+def _fixable(report: Report) -> str:
+    by_hand = report.findings - report.fixable - report.hidden_unsafe - report.waiting
+    parts = [
+        (report.fixable, "by `torchmigrate fix`"),
+        (report.hidden_unsafe, "more with --unsafe, to be reviewed"),
+        (report.waiting, "after other changes"),
+        (by_hand, "by hand"),
+    ]
+    return ", ".join(f"{number} {how}" for number, how in parts if number > 0)
+
+
+def _looked_at(report: Report) -> str:
+    """Which files, and which rules looked for what."""
+    by_kind = Counter(map(_kind, report.paths))
+    files = ", ".join(f"{number} {kind}" for kind, number in by_kind.most_common())
+    settings = report.settings
+    rules = f"only {', '.join(settings.select)}" if settings.select else "all that are on by default"
+    rules += f" and {', '.join(settings.extend_select)}" if settings.extend_select else ""
+    rules += f", without {', '.join(settings.ignore)}" if settings.ignore else ""
+    return escape(f"{files or 'no files'}; rules: {rules}; every public name of torch {KNOWN}")
+
+
+def _kind(path: str) -> str:
+    if path.endswith(".ipynb"):
+        return "notebook"
+    kind = kinds.kind_of(path) or languages.language_of(path)
+    return "Python" if kind in (None, "python") else str(kind)
+
+
+def _left_out(report: Report) -> str:
+    parts = ["what .gitignore and `exclude` leave out (--show-files lists the rest)"]
+    if report.errors:
+        parts.insert(0, f"{count(report.errors, 'file')} with an error, see above")
+    if report.suppressed:
+        parts.insert(0, f"{count(report.suppressed, 'finding')} that comments silence")
+    return f"{'; '.join(parts)}; numerics and behaviour that no name or argument shows"
+
+
+def _next(report: Report) -> Iterator[tuple[str, str]]:
+    """The two commands that most people want to type next."""
+    given = report.invocation
+    if report.settings.target_version != NEWEST and "--target-version" not in given:
+        given = f" --target-version {render(report.settings.target_version)}{given}"
+    if report.fixable and not report.written:
+        yield f"torchmigrate fix{given}", "the diff of what can be proved; --apply writes it"
+    elif report.hidden_unsafe:
+        yield f"torchmigrate fix --unsafe{given}", "the diff of what is right in the usual case"
+    elif report.findings:
+        worst = max(report.rules_found, key=lambda found: (found[1].rank, report.rules_found[found]))
+        yield f"torchmigrate explain {escape(worst[0])}", "what it is about, and where that is written"
+    if report.findings:
+        yield f"torchmigrate plan{given}", "what to do in which order"
+    else:
+        yield "torchmigrate probe", "whether this machine can run the target"
+
+
+def _labelled(label: str, text: str, report: Report) -> list[str]:
+    if not report.width:
+        return [label + text]
+    margin = " " * _LABEL
+    return [
+        label + line[_LABEL:] if number == 0 else line
+        for number, line in enumerate(wrapped(text, report.width, margin))
+    ]
+
+
+def _wrapped(text: str, report: Report) -> list[str]:
+    return wrapped(text, report.width) if report.width else [text]
