@@ -43,6 +43,12 @@ PAIRS = Pairs.of(
         "from functorch import vmap",
         "torch.nn.MSELoss(size_average=True)",
         "x.storage().data_ptr()",
+        'f"""{torch.load(f)} and more"""',
+        "def f(x: 'torch.load | None'): ...",
+        '# it\'s "odd"\ntorch.load(f)',
+        '"""A word."""\nx = \'"""\'\ntorch.load(f)\ny = """a word"""',
+        '{"source": ["import torch\\n", "torch.load(f) if f else None"]}',
+        "compat.torch.load(f)",
     ],
 )
 def test_what_spells_a_pair_passes(text: str) -> None:
@@ -62,6 +68,13 @@ def test_what_spells_a_pair_passes(text: str) -> None:
         "torch.nn.MSELoss(reduction='sum')",
         "x.storage().get()",
         "# torch\nclass Vmap: ...",
+        "torch.amp.autocast()",
+        "from torch.amp import autocast",
+        "from torch.amp import *\nautocast()",
+        "x = 1  # torch.load(f)",
+        '"""See also torch.load(f)."""',
+        'raise ValueError("torch.load is called " "by it")',
+        "r'''it says\ntorch.load'''",
     ],
 )
 def test_what_does_not_is_turned_away(text: str) -> None:

@@ -97,7 +97,7 @@ def _fix(call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
             )
             reason = f"; unsafe because {recipe.unsafe}" if recipe.unsafe else ""
             return Fix(tuple(argument_changes(recipe, call)), safety, title + reason)
-    raise NoFix("its value is not written here")
+    raise NoFix("what takes its place for this value is not known here")
 
 
 def _derived(use: Use, owner: ast.ClassDef, ctx: Context, change: Change) -> Iterator[Finding]:

@@ -7,7 +7,9 @@ torch 2.10 on. `torch.__version__` itself compares as a version, with text and w
     →
     if torch.__version__ >= "2.6":
 
-Each test is worked out for the target; one that gives the right answer there is silent.
+Each test is worked out for the target; one that gives the right answer there is silent. So is one of the first number
+alone, unless it is compared with a number while it is text, which is never true, or stands beside a lower bound for the
+second: `major == 1 and minor >= 9` sends torch 2 where versions before 1.9 go.
 
 Fix safety: safe; the new test is the one that was meant, for every release.
 
@@ -19,7 +21,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
@@ -68,6 +70,63 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
                 fix=lambda test=test, read=read: _fix(test, read, use, ctx),  # type: ignore[misc]
                 span=ctx.source.span(test),
             )
+        elif (problem := _number_alone(test, read, use, ctx)) is not None:
+            outer, message = problem
+            yield ctx.finding(use, message, severity=Severity.ERROR, span=ctx.source.span(outer))
+
+
+def _number_alone(test: ast.Compare, read: ast.expr, use: Use, ctx: Context) -> tuple[ast.expr, str] | None:
+    """A test of the version's first number that goes wrong, with what there is to say."""
+    right = test.comparators[0]
+    try:
+        value = _value(read, use, f"{render(ctx.options.target)}.0")
+    except (_Unknown, ValueError, TypeError, IndexError):
+        return None
+    if not isinstance(right, ast.Constant) or str(value) != str(ctx.options.target[0]):
+        return None
+    if isinstance(value, str) and type(right.value) is int and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+        never = isinstance(test.ops[0], ast.Eq)
+        return (
+            test,
+            f"`{ctx.text(test)}` is {'never' if never else 'always'} true: it compares text with a number",
+        )
+    parents = ctx.uses.flow.parents
+    both = parents.get(test)
+    if not (
+        isinstance(both, ast.BoolOp) and isinstance(both.op, ast.And) and isinstance(test.ops[0], ast.Eq)
+    ):
+        return None
+    is_alone = isinstance(parents.get(both), (ast.Assign, ast.If, ast.IfExp)) and not _follows_another(
+        both, parents
+    )
+    bounds = any(map(_bounds_minor, both.values))
+    if str(right.value) != "1" or type(right.value) is not type(value) or not bounds or not is_alone:
+        return None
+    return (
+        both,
+        f"`{ctx.text(both)}` is false for every torch 2, which goes where older versions than these go",
+    )
+
+
+def _bounds_minor(test: ast.expr) -> bool:
+    """``minor >= 9``, ``int(torch.__version__.split(".")[1]) > 8``."""
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], (ast.Gt, ast.GtE))
+        and isinstance(test.comparators[0], ast.Constant)
+        and re.search(r"(?i)minor|\[1\]", ast.unparse(test.left)) is not None
+    )
+
+
+def _follows_another(test: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a test is that of an ``elif``, before which the newer versions may have gone elsewhere."""
+    branch = parents.get(test)
+    above = parents.get(branch) if branch is not None else None
+    return (
+        isinstance(branch, (ast.If, ast.IfExp))
+        and isinstance(above, (ast.If, ast.IfExp))
+        and (branch in above.orelse if isinstance(above.orelse, list) else branch is above.orelse)
+    )
 
 
 def _tests(use: Use, ctx: Context) -> Iterator[tuple[ast.Compare, ast.expr]]:

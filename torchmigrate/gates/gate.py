@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from torchmigrate.gates.pairs import Pairs
+from torchmigrate.gates.prose import in_code
+from torchmigrate.gates.spelling import spelling_of
 from torchmigrate.model.symbols import segments
 
 _GENERIC = frozenset(
@@ -98,7 +100,7 @@ class Gate:
         return cls(token_of, beginnings, below_torch, never_last, partners, Pairs.of(paired or {}))
 
     def passes(self, text: bytes) -> bool:
-        """Whether the text mentions torch, and spells a token or a pair."""
+        """Whether the text mentions torch, and spells a token or a pair in its code."""
         return b"torch" in text and (self._spells_token(text) or self._pairs.passes(text))
 
     def _spells_token(self, text: bytes) -> bool:
@@ -110,8 +112,8 @@ class Gate:
         doubtful = False
         for token in self._present(text):
             if token in self._below_torch and not _below_torch(token).search(text):
-                doubtful = doubtful or any(True for _ in self._places(token, text))
-            elif any(True for _ in self._places(token, text)):
+                doubtful = doubtful or self._is_in_code(token, text)
+            elif self._is_in_code(token, text):
                 return True
         return doubtful and re.search(_TORCH_RENAMED, text) is not None
 
@@ -123,16 +125,21 @@ class Gate:
 
     def _present(self, text: bytes) -> Iterator[bytes]:
         """The tokens that the text spells, with what must stand beside them."""
-        words = set(text.translate(_WORDS).split())
-        for beginning, owner in self._beginnings.items():
-            if owner in words and beginning in text and self._pattern(beginning).search(text):
-                words.add(beginning)
-        for token, needed in self._partners.items():
-            if token in words and any(parts <= words for parts in needed):
+        words = spelling_of(text).words
+        words = words.union(
+            beginning
+            for beginning, owner in self._beginnings.items()
+            if owner in words and beginning in text and self._pattern(beginning).search(text)
+        )
+        for token in self._partners.keys() & words:
+            if any(parts <= words for parts in self._partners[token]):
                 yield token
 
     def _pattern(self, name: bytes) -> re.Pattern[bytes]:
         return identifier(name.decode(), beginning=name in self._beginnings)
+
+    def _is_in_code(self, token: bytes, text: bytes) -> bool:
+        return any(True for _ in in_code(self._places(token, text), text))
 
     def _places(self, token: bytes, text: bytes) -> Iterator[int]:
         """Where the text spells a token, but for comments and decorators that can name no symbol."""
@@ -145,9 +152,6 @@ class Gate:
             if not (ends_decorator and token in self._never_last):
                 yield start
 
-
-_WORDS = re.sub(rb"\W", b" ", bytes(range(256)))
-"""Leaves identifiers, and spaces between them."""
 
 _COMMENT = re.compile(rb"#[^\r{]*\Z")
 """The beginning of a line that is a comment, and cannot be the inside of an f-string or follow a ``\\r``."""

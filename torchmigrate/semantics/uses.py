@@ -263,7 +263,7 @@ class Uses:
         resolved = self._resolve(node, around)
         hit = self._symbol(resolved)
         if hit is None and isinstance(node, ast.Attribute):
-            if resolved is None and node.attr in self.watch.methods:
+            if node.attr in self.watch.methods and (resolved is None or _is_result(resolved)):
                 self._add(
                     self.watch.methods[node.attr], node.attr, self._kind(node, around), node, around, True
                 )
@@ -375,6 +375,11 @@ class Uses:
                 if hit is not None and resolved is not None:
                     parents = (statement,)
                     self._found.append(Use(*hit, Kind.IMPORT, alias, parents, place, resolved.certain))
+
+
+def _is_result(resolved: Resolved) -> bool:
+    """Whether a name is below what a call of torch's returns, as in ``torch.zeros().storage``: an object, and no module."""
+    return all(name.startswith("torch.") and "()." in name for name in resolved.names)
 
 
 def _root(node: ast.AST) -> ast.AST:

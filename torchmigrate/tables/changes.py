@@ -64,6 +64,8 @@ class Recipe:
     """The parts of the old result (``.solution``, ``[0]``) that the new expression is; the old call must be asked for one."""
     bare: str = ""
     """The code of a decorator's arguments where the old one is written without any."""
+    same: bool = False
+    """Whether the new name is that of the same object, so that it may be compared and listed in the place of the old one."""
     remove: bool = False
     """Whether the statement goes that does nothing but call it."""
     unsafe: str = ""
@@ -109,6 +111,11 @@ class Change:
         if self.category in SHOWN and self.warns_at(target):
             return Severity.WARNING
         return Severity.INFO
+
+    @property
+    def names_the_same(self) -> bool:
+        """Whether the new name may stand wherever the old one does, called or not."""
+        return self.kind is Kind.ALIAS or all(recipe.same for recipe in self.recipes)
 
     def warns_at(self, version: Version) -> bool:
         """Whether a release warns, whatever category."""

@@ -108,7 +108,7 @@ def _module(change: Change, symbol: str) -> str | None:
     recipe = change.recipes[0]
     leaf = symbol.rpartition(".")[2]
     module, _, name = recipe.to.replace("{leaf}", leaf).rpartition(".")
-    return module if name == leaf and recipe == Recipe(to=recipe.to) else None
+    return module if name == leaf and recipe == Recipe(to=recipe.to, same=recipe.same) else None
 
 
 @cache

@@ -207,6 +207,8 @@ def _spelled(ctx: Context, sought: Sought, beside: Collection[str]) -> Iterator[
             yield os.path.relpath(place) if is_relative else place, line
 
 
+_MOST = 3
+"""Readers in other languages that are named one by one."""
 _NAMING = (
     " .sh .bash .bat .ps1 .yaml .yml .json .toml .cfg .ini .md .rst .txt makefile .mk .cmake .gitignore "
 )
@@ -242,4 +244,5 @@ def foreign_readers(name: str | None, ctx: Context) -> str:
     for tool, expression in _TOOLS.items():
         for path, line in _spelled(ctx, ((tool,), (expression,)), places):
             found.setdefault(f"`{tool}`", f"{path}:{line}")
-    return "".join(f"; {kind} at {place}" for kind, place in found.items())
+    said = "".join(f"; {kind} at {place}" for kind, place in [*found.items()][:_MOST])
+    return said + (f"; and {len(found) - _MOST} more" if len(found) > _MOST else "")
