@@ -165,7 +165,7 @@ def test_settings_and_comments_name_it(checkout: Path, tmp_path: Path) -> None:
     (tmp_path / "b.py").write_text(code.replace("(1)", "(1)  # torchmigrate: ignore TY801"))
     settings = tmp_path / "torchmigrate.toml"
     settings.write_text('select = ["toy", "XX"]\n')
-    status, said = attempt(checkout, "torchmigrate", "check", str(tmp_path))
+    status, said = attempt(checkout, "torchmigrate", "check", "--output-format", "concise", str(tmp_path))
     assert status == 1
     assert said.count("TY801") == 1
     settings.write_text('[per-file-ignores]\n"a.py" = ["TY8"]\n')
