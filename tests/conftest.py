@@ -8,11 +8,18 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 # The benchmarks measure processes as POSIX systems do.
 collect_ignore_glob = ["test_benchmarks*"] if sys.platform == "win32" else []
+
+# The same examples each time, however slow the machine.
+settings.register_profile(
+    "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 _NUMBERS = itertools.count()
 

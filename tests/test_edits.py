@@ -125,6 +125,7 @@ class TestVerify:
             ("f(a, b)", [("$b", ", k=1")]),
             ("f(a, k=b)", [("k=b", "j=c")]),
             ("f(a, k=b)", [("k=", "j=")]),
+            ("x = f(k =\f b)\n", [("= f(k =", "="), (")", "")]),
             ("x = {a: b, **c}", [("a: b, ", "")]),
             ("x = {**c}", [("^**c", "a: b, ")]),
             ("if scripting() and x:\n    y\n", [("scripting() and ", "")]),

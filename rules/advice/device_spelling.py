@@ -18,7 +18,7 @@ Brings: the same code on other accelerators; nothing gets faster.
 
 When not: the code around is for this device alone. Nothing is said in functions, classes and files that are named after
 the device, where a test of the device's name decides, in files that use what only this device has (`torch.cuda.Event`,
-NVTX, NCCL, Triton) or know `torch.accelerator` already, in tests, and in projects with kernels of their own in CUDA.
+NVTX, NCCL, Triton), that move tensors to `"cuda"` by name or know `torch.accelerator` already, in tests, and in projects with kernels of their own in CUDA.
 
 Source: https://docs.pytorch.org/docs/stable/accelerator.html; torch 2.6, 2.7, 2.9, 2.10 and 2.15 wheels:
 torch/accelerator/__init__.py, torch/accelerator/memory.py.
@@ -87,6 +87,7 @@ _QUIET = frozenset(
 
 _ONE_KIND = re.compile(
     (
+        r"\.to\(\s*[\"']cuda|device\s*=\s*[\"']cuda(?![\"']\s*if)|"
         rf"torch\.cuda\.(?!(?:{_PORTABLE})\b)\w|torch\.version\.(?:cuda|hip)|ProfilerActivity\.CUDA"
         r"|\b(?:cuda_stream|sycl_queue|nccl|nvtx|triton|cupy|jax|pynvml|vllm|sglang|megatron|transformer_engine|apex|deepspeed|tensorrt|flash_attn|cpp_extension|get_device_capability)\b"
     ).encode()

@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.text.edits import rendered
 
-_OPENING = re.compile(rb"(?:[ \t]|\\(?:\r\n?|\n))*(?:\((?:[ \t\f\r\n(\\]|#[^\r\n]*)*)?")
+_OPENING = re.compile(rb"(?:[ \t\f]|\\(?:\r\n?|\n))*(?:\((?:[ \t\f\r\n(\\]|#[^\r\n]*)*)?")
 """White space, and parentheses that open, with comments behind them: a node begins behind all these."""
 
 

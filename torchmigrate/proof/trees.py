@@ -101,8 +101,11 @@ class TreeComparison:
         whole, value = self.new[keyword], self.new[keyword.value]
         if keyword.arg is None or whole is None or value is None:
             return False
-        name = Span(whole.start, value.start)
-        return self.shift.covering(name) is not None and self.shift.covering(whole) is None
+        number = self.shift.covering(Span(whole.start, value.start))
+        if number is None or self.shift.covering(whole) is not None:
+            return False
+        edit = self.shift.old[number]
+        return edit.start == edit.end
 
     def _same_value(self, old: Any, new: Any) -> bool:
         if isinstance(old, list) and isinstance(new, list):
