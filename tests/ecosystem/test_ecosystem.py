@@ -32,6 +32,8 @@ SNAPSHOT = Path(__file__).with_name("snapshot.json")
 # Stated, so that nothing around the copy decides.
 OPTIONS = ("--isolated", "--min-version", "2.12", "--target-version", "2.15")
 FAMILIES = ("TS", "SC")
+LARGE = 700
+"""Files of a package whose fixes are tried with ``--large`` only: those of 29 smaller ones take minutes already."""
 HANGS = 600
 """Seconds; the largest package takes less than a tenth."""
 
@@ -119,8 +121,10 @@ def uses(run: Run) -> list[Use]:
 
 
 @pytest.fixture(scope="module")
-def fixed(run: Run) -> dict[str, bytes]:
+def fixed(run: Run, request: pytest.FixtureRequest) -> dict[str, bytes]:
     """The files of the package after every fix was applied."""
+    if run.report["summary"]["files"] > LARGE and not request.config.getoption("--large"):
+        pytest.skip("the fixes of large packages are tried with --large")
     torchmigrate("fix", "--apply", "--unsafe", folder=run.copy)
     return contents(run.copy)
 
