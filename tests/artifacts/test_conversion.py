@@ -37,7 +37,7 @@ def test_the_session_of_the_page_prints_what_the_page_says(
     shutil.copy(models / "state.pt", source / "weights.pt")
     (source / "detector.onnx").write_bytes(made.POINTER)
     text = PAGE.read_text("utf-8")
-    (block,) = re.findall(r"^```console\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (block,) = re.findall(r"^```shell-session\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     printed = ""
     for command in re.findall(r"^\$ torchmigrate artifacts (.*)$", block, re.MULTILINE):
         words = shlex.split(command)

@@ -16,6 +16,7 @@ from torchmigrate.run import selection
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.looker import Look, Looker
 from torchmigrate.semantics.uses import Use
+from torchmigrate.server import workspace as module
 from torchmigrate.server.actions import Actions, Todo
 from torchmigrate.server.documents import TextDocument
 from torchmigrate.server.positions import Encoding, Position, Range
@@ -123,7 +124,7 @@ def test_what_is_left_out_has_no_findings(root: Path) -> None:
 def test_a_file_without_a_project_stands_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.py"
     workspace = Workspace(None)
-    monkeypatch.setattr("torchmigrate.server.workspace.tree_of", lambda folder: None)
+    monkeypatch.setattr(module, "tree_of", lambda folder: None)
     assert workspace.project_of(str(path)).root is None
     shown = workspace.check(document(path, OLD.decode()), str(path))
     assert [one.code for one in shown.diagnostics] == ["ZZ901"]

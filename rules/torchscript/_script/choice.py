@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _ARGUES = re.compile(
     r"torch[._ ]?compile|dynamo|inductor|recompil"
     r"|(script|jit)\b.*\b(because|instead|shapes?|dynamic|must|only|faster|slower)",
@@ -120,7 +121,7 @@ def _argued(function: ast.AST | None, use: Use, ctx: Context) -> int | None:
 
 def _said(node: ast.stmt, ctx: Context) -> Iterator[tuple[int, str]]:
     """The comments in and right above a statement, and the docstring of a definition; each with its line."""
-    lines = ctx.uses.once("lines", lambda: ctx.source.text.decode(errors="replace").split("\n"))
+    lines = ctx.uses.once("lines", lambda: _LINE_END.split(ctx.source.text.decode(errors="replace")))
     decorators = getattr(node, "decorator_list", [])
     first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
     above = first - 1
