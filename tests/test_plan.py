@@ -236,7 +236,7 @@ def test_json_fits_its_schema(found: list[Outlook]) -> None:
 
 
 def test_markdown_shows_what_the_project_spells() -> None:
-    assert said("`a|b` is *new* <b> @someone #3") == "`a\\|b` is \\*new\\* \\<b\\> \\@someone \\#3"
+    assert said("`a|b` is *new* <b> @someone #3") == "`a\\|b` is \\*new\\* \\<b\\> @<!-- -->someone \\#3"
     assert code("a`b") == "``a`b``"
 
 

@@ -6,7 +6,7 @@ import re
 
 from torchmigrate.console.terminal import escape
 
-_SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~!@$&])")
+_SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~!$&])")
 _CODE = re.compile(r"(`[^`]+`)")
 _ADDRESS = re.compile(r"(https://[^\s<>()]*[^\s<>().,;:])")
 
@@ -18,8 +18,8 @@ def said(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Text that is what it looks like."""
-    return _SPECIAL.sub(r"\\\1", escape(text).replace("`", "\\`"))
+    """Text that is what it looks like; a backslash would not keep GitHub from taking ``@name`` for somebody."""
+    return _SPECIAL.sub(r"\\\1", escape(text).replace("`", "\\`")).replace("@", "@<!-- -->")
 
 
 def code(text: str) -> str:

@@ -5,11 +5,10 @@ Nothing of the project in it is markup, a mention or HTML.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import IO
 
-from torchmigrate.console.terminal import escape
+from torchmigrate.console.markdown import code, said
 from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.reporters.links import page
@@ -27,7 +26,7 @@ def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
         out.write("\n| Not checked | Why |\n| --- | --- |\n")
         for error in errors[:MAX_ROWS]:
             where = position(error.path, error.line, error.column, error.cell)
-            out.write(f"| {code(where)} | {inline(error.message)} |\n")
+            out.write(f"| {code(where)} | {said(error.message)} |\n")
         out.write(_more(len(errors)))
     if report.findings:
         out.writelines(_by_rule(results, report))
@@ -60,7 +59,7 @@ def _by_rule(results: Iterable[FileResult], report: Report) -> Iterator[str]:
     severities = {severity.rank: severity.value for severity in Severity}
     for (rank, name), paths in sorted(numbers.items()):
         rule = report.rules().get(name)
-        about = inline(rule.summary) if rule else ""
+        about = said(rule.summary) if rule else ""
         cells = (_linked(name, report), severities[-rank], str(len(paths)), str(len(set(paths))), about)
         yield f"| {' | '.join(cells)} |\n"
 
@@ -86,29 +85,9 @@ def _more(number: int) -> str:
 def _row(finding: Finding, report: Report) -> str:
     where = code(place(finding)) if finding.path else ""
     text = " ".join(filter(None, (finding.message, finding.hint)))
-    return f"| {where} | {_linked(finding.code, report)} {finding.severity.value} | {inline(text)} |\n"
+    return f"| {where} | {_linked(finding.code, report)} {finding.severity.value} | {said(text)} |\n"
 
 
 def _linked(name: str, report: Report) -> str:
     address = page(report.rules().get(name))
-    return f"[{inline(name)}]({address})" if address else inline(name)
-
-
-def code(text: str) -> str:
-    """``text`` as a code span in a cell of a table."""
-    text = escape(text).replace("|", r"\|")
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * (longest + 1)
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{pad}{text}{pad}{fence}"
-
-
-def inline(text: str) -> str:
-    """A message in a cell of a table: what stands between backticks is code, and the rest is no markup."""
-    parts = re.split("(`[^`]+`)", escape(text))
-    return "".join(code(part[1:-1]) if number % 2 else _plain(part) for number, part in enumerate(parts))
-
-
-def _plain(text: str) -> str:
-    escaped = re.sub(r"([\\`*_{}\[\]<>#|~!&])", r"\\\1", text)
-    return escaped.replace("@", "@<!-- -->")
+    return f"[{said(name)}]({address})" if address else said(name)
