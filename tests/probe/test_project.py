@@ -25,6 +25,12 @@ IMAGE = ("Dockerfile", "FROM pytorch/pytorch:2.12.0-cuda12.6-cudnn9-runtime\n")
 OWN_IMAGE = ("Dockerfile", "FROM nvcr.io/nvidia/pytorch:25.01-py3\n")
 CONDA = ("environment.yml", "name: x\ndependencies:\n  - pytorch=2.5\n  - python=3.11\n")
 TWO = ("requirements.txt", f"--extra-index-url {CU126}\n--extra-index-url {CU126[:-3]}130\ntorch==2.12.1\n")
+EITHER = (
+    "pyproject.toml",
+    RANGE[1].replace("torch>=2.5", "numpy")
+    + '[project.optional-dependencies]\na = ["torch==2.14.1"]\nb = ["torch==2.13.0"]\n',
+)
+OLD = ("requirements.txt", "torch==1.9.1\n")
 OF_MAC = ("requirements.txt", "torch==2.14.1; sys_platform == 'darwin'\n")
 OF_TESTS = ("tox.ini", "[testenv]\ndeps = torch==2.5.0\n")
 
@@ -49,6 +55,8 @@ def said(folder: Path, machine: str, *files: tuple[str, str]) -> list[tuple[str,
         ("20-h200", CONDA, "RT031", "which builds conda has"),
         ("20-h200", OWN_IMAGE, "RT031", "the image brings it"),
         ("20-h200", TWO, "RT031", "its build is one of cu126, cu130"),
+        ("20-h200", EITHER, "RT031", "it is one of `==2.14.1`, `==2.13.0`"),
+        ("20-h200", OLD, "RT031", "and `==1.9.1` is asked for"),
         ("20-h200", OF_MAC, "RT031", "no file here names a torch"),
         ("20-h200", ("requirements.txt", "numpy\n"), "RT031", "no file here names a torch"),
         ("01-driver-too-old", LOCK, "RT032", "torch 2.12.1 in cu126 fits"),

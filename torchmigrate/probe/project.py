@@ -159,16 +159,20 @@ def _required(environment: Environment, asked: list[Reference], facts: Facts) ->
             if torch not in releases and all(clause.allows([version]) for clause in conditions):
                 releases[torch] = version
     if not releases:
-        known = f"{matrix.versions()[0]} to {matrix.versions()[-1]}"
-        raise Unsaid(
-            f"no release that the tables know ({known}) is `{', '.join(dict.fromkeys(one.text for one in asked))}`"
-        )
+        raise Unsaid(_unknown(list(dict.fromkeys(one.text for one in asked))))
     variants = _variants(environment, {clause.local for clause in conditions} - {""})
     for torch, version in releases.items():
         for variant in variants:
             if build := _of(candidates(torch, facts), variant):
                 return Wanted(torch, version, variant, build)
     return Wanted(*next(iter(releases.items())), variants[0], None)
+
+
+def _unknown(asked: list[str]) -> str:
+    """Why no release is what is ``asked``: extras and markers may give one of several, or the tables do not have it."""
+    if len(asked) > 1:
+        return f"it is one of {', '.join(f'`{text}`' for text in asked)}"
+    return f"the tables know torch {matrix.versions()[0]} to {matrix.versions()[-1]}, and `{asked[0]}` is asked for"
 
 
 def _variants(environment: Environment, local: set[str]) -> tuple[str, ...]:
