@@ -208,5 +208,7 @@ def _brought(image: Reference, facts: Facts) -> Wanted:
     match = TORCH_TAG.fullmatch(image.text)
     if image.undecided or match is None:
         raise Unsaid("the image brings it")
+    if matrix.minor(match["torch"]) not in matrix.versions():
+        raise Unsaid(_unknown([image.text]))
     torch, variant = matrix.minor(match["torch"]), f"cu{match['cuda'].replace('.', '')}"
     return Wanted(torch, match["torch"], variant, _of(candidates(torch, facts), variant))
