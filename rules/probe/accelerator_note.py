@@ -2,7 +2,7 @@
 
 Why: Newer torch has features that need a newer system: `torch.cond` inside a CUDA graph needs CUDA 12.4,
 Metal 4 shaders need macOS 26, expandable segments need ROCm 7.0.2, and 2:4 sparsity with FP8 on gfx950 needs ROCm 7.12.
-For some GPUs the tables do not know which build runs.
+For some GPUs the tables do not know which build runs, and not every project file tells which build it installs.
 
 What to do: Nothing has to be done, unless you need the feature.
 

@@ -23,11 +23,11 @@ from torchmigrate.console.terminal import shown, wants_color
 from torchmigrate.model import versions
 from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.probe import collect, fleet, render
+from torchmigrate.probe import collect, driver, fleet, render
 from torchmigrate.probe import smoke as stages
 from torchmigrate.probe.commands import Asked
 from torchmigrate.probe.facts import Facts, FactsError, to_json
-from torchmigrate.probe.verdict import judge
+from torchmigrate.probe.verdict import judge, present
 from torchmigrate.settings import config
 from torchmigrate.settings.config import ConfigError, Layer
 from torchmigrate.settings.settings import Settings
@@ -43,6 +43,9 @@ FORMATS = ("text", "full", "concise", "json", "github", "sarif")
 @click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON, and judge nothing.")
 @click.option(
     "--facts", metavar="FILE", type=click.Path(), help="Judge recorded facts instead of this machine."
+)
+@click.option(
+    "--project", metavar="PATH", type=click.Path(exists=True), help="Judge what PATH's files would install."
 )
 @click.option("--merge", is_flag=True, help="Judge the machines in FILES together.")
 @click.option("--ray", is_flag=True, help="Ask every node of a running Ray cluster.")
@@ -71,7 +74,7 @@ def probe(**given: Any) -> int:
     facts = options.facts_of_one()
     if options.as_json:
         return options.print_facts(to_json(facts))
-    return options.one(facts)
+    return options.project_on(facts) if options.project else options.one(facts)
 
 
 def result(settings: Settings, named: str | None) -> FileResult:
@@ -121,6 +124,7 @@ class Options:
         self.smoke: bool = given["smoke"]
         self.as_json: bool = given["as_json"]
         self.facts: str | None = given["facts"]
+        self.project: str | None = given["project"]
         self.merge: bool = given["merge"]
         self.ray: bool = given["ray"]
         self.address: str = given["ray_address"]
@@ -143,6 +147,10 @@ class Options:
             raise click.UsageError("FILES go with --merge")
         if self.merge and not self.files:
             raise click.UsageError("--merge needs facts files")
+        if self.project:
+            others = ("merge", "ray", "smoke", "as_json")
+            if other := next((name for name in others if getattr(self, name)), None):
+                raise click.UsageError(f"--project and --{other.removeprefix('as_')} exclude each other")
         if sources and self.smoke:
             raise click.UsageError(
                 f"--smoke runs torch on this machine, which --{sources[0]} does not look at"
@@ -179,6 +187,18 @@ class Options:
         colored = self._colored()
         text = render.rich(verdict, _width(), shown, ran) if colored else render.plain(verdict, shown, ran)
         self._print(text)
+        return self._status(shown)
+
+    def project_on(self, facts: Facts) -> int:
+        """Judges what is installed on one machine, and what the files of a project would install there."""
+        from torchmigrate.cli.probed_project import judged
+
+        # That no torch is installed is no fault before the installation that is asked about.
+        there = driver.findings(facts) if facts.torch is None else present(facts, self.asked)
+        shown = _kept([*there, *judged(self.project or "", facts)], self.settings)
+        if self.style != "text":
+            return self._report(shown)
+        self._print(render.heading(facts) + render.lines(shown))
         return self._status(shown)
 
     def many(self) -> int:

@@ -101,8 +101,13 @@ def clauses(reference: Reference) -> list[Clause]:
     ]
 
 
-def applies(reference: Reference, pythons: tuple[str, str] | None) -> bool:
-    """Whether a requirement's marker holds anywhere where torch has wheels, for one of the Pythons from … to."""
+def applies(
+    reference: Reference, pythons: tuple[str, str] | None, system: tuple[str, str] | None = None
+) -> bool:
+    """Whether a requirement's marker holds anywhere where torch has wheels, for one of the Pythons from … to.
+
+    ``system`` is one platform to ask about, as `platform.system` and `platform.machine` name it.
+    """
     if not reference.marker or pythons is None or "extra" in reference.marker:
         return True
     from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName
@@ -113,6 +118,7 @@ def applies(reference: Reference, pythons: tuple[str, str] | None) -> bool:
         return any(
             marker.evaluate({**platform, "python_version": f"3.{n}", "python_full_version": f"3.{n}.9"})
             for platform in _PLATFORMS
+            if system is None or system == (platform["platform_system"], platform["platform_machine"])
             for n in range(first, last + 1)
         )
     except (InvalidMarker, UndefinedEnvironmentName, ValueError):

@@ -21,21 +21,24 @@ if TYPE_CHECKING:
 
 def plain(verdict: Verdict, findings: Sequence[Finding], stages: Sequence[Stage] = ()) -> str:
     """One fact per line, without colour or frames."""
-    text = [machine(verdict.facts)]
-    text += [
-        f"GPU {numbers}: {', '.join(of)}" for of, numbers in folded(about(g) for g in verdict.facts.gpus)
-    ]
-    text += [f"torch {verdict.target} {row.build.variant}: {', '.join(cells(row))}" for row in verdict.rows]
+    text = [f"torch {verdict.target} {row.build.variant}: {', '.join(cells(row))}" for row in verdict.rows]
     text += [f"smoke {stage.name}: {stage.text}" for stage in stages]
     installs = [f"{tool}: {command}" for tool, command in commands(verdict)]
-    return _escaped(text) + lines(findings) + _escaped(installs)
+    return heading(verdict.facts) + _escaped(text) + lines(findings) + _escaped(installs)
+
+
+def heading(facts: Facts) -> str:
+    """What is judged: the machine, and its GPUs."""
+    gpus = folded(about(gpu) for gpu in facts.gpus)
+    return _escaped([machine(facts), *(f"GPU {numbers}: {', '.join(of)}" for of, numbers in gpus)])
 
 
 def lines(findings: Sequence[Finding]) -> str:
-    """Each finding on a line, and what to do about it on the next."""
+    """Each finding on a line, after its place if it is about a file, and what to do about it on the next."""
     text = []
     for finding in findings:
-        text.append(f"{finding.code} {finding.severity.value}: {finding.message}")
+        place = f"{finding.path}:{finding.location.line}: " if finding.location else ""
+        text.append(f"{place}{finding.code} {finding.severity.value}: {finding.message}")
         if finding.hint:
             text.append(f"  {finding.hint}")
     return _escaped(text)

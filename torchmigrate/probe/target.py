@@ -202,22 +202,32 @@ def mixed(version: str, facts: Facts) -> Finding:
 
 def fits(version: str, facts: Facts, build: Build, stopped: bool) -> Finding:
     """The target fits, and this is how to install it; ``stopped``: the machine has to be mended first."""
-    on = names(facts.gpus) or "this machine, which has no GPU"
-    if not facts.gpus and facts.driver.bus_devices:
-        on = "this machine, whose GPUs no driver shows"
-    elif not facts.gpus and facts.torch and facts.torch.imported.available:
-        on = "this machine, whose GPUs only torch shows"
     torch, verb = facts.torch, "would fit" if stopped else "fits"
     if torch is not None and is_installed(build, facts):
         own = [
             fit_code(g, torch.compiled or build.compiled, torch.cuda, facts) for g in facts.gpus if torch.cuda
         ]
-        message = f"torch {torch.version} is installed; the build {verb} {on}{_reasons(own)}"
+        message = f"torch {torch.version} is installed; the build {verb} {_here(facts)}{_reasons(own)}"
         return info("RT032", message + unseen(facts))
-    how = _reasons([fit(gpu, build, facts) for gpu in facts.gpus])
-    message = f"torch {version} in {build.variant} {verb} {on}{how}{unread(build)}"
-    message += default_needs(version, facts, build) + others_move(facts, build) + unseen(facts)
+    message = by_tables(version, facts, build, verb) + default_needs(version, facts, build)
+    message += others_move(facts, build) + unseen(facts)
     return info("RT032", message, commands.install(build, facts).best(facts))
+
+
+def by_tables(version: str, facts: Facts, build: Build, verb: str = "fits") -> str:
+    """That a build runs on every GPU, with the code that each runs and where that is known from."""
+    how = _reasons([fit(gpu, build, facts) for gpu in facts.gpus])
+    return f"torch {version} in {build.variant} {verb} {_here(facts)}{how}{unread(build)}"
+
+
+def _here(facts: Facts) -> str:
+    if facts.gpus:
+        return names(facts.gpus)
+    if facts.driver.bus_devices:
+        return "this machine, whose GPUs no driver shows"
+    if facts.torch and facts.torch.imported.available:
+        return "this machine, whose GPUs only torch shows"
+    return "this machine, which has no GPU"
 
 
 def default_needs(version: str, facts: Facts, build: Build) -> str:

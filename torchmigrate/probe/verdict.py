@@ -49,14 +49,7 @@ def judge(facts: Facts, wanted: str | None = None, asked: Asked | None = None) -
     """
     version = wanted or matrix.versions()[-1]
     build = target.best_build(version, facts)
-    findings = [
-        *installed.findings(facts, asked or Asked()),
-        *driver.findings(facts),
-        *on_gpus.findings(facts),
-    ]
-    findings += libraries.findings(facts)
-    failing = {finding.code for finding in findings if finding.severity is not Severity.INFO}
-    findings += sight.findings(facts, failing)
+    findings = present(facts, asked)
     stopping = sight.STOPPING & {f.code for f in findings if f.severity is not Severity.INFO}
     stopped = bool(stopping) and not sight.sight(facts).whole
     said = {(finding.code, finding.hint) for finding in findings}
@@ -71,6 +64,18 @@ def judge(facts: Facts, wanted: str | None = None, asked: Asked | None = None) -
         best=build,
         install=None if build is None or is_there else install(build, facts),
     )
+
+
+def present(facts: Facts, asked: Asked | None = None) -> list[Finding]:
+    """What is said of the machine and of what is installed there, whatever is to be installed."""
+    findings = [
+        *installed.findings(facts, asked or Asked()),
+        *driver.findings(facts),
+        *on_gpus.findings(facts),
+    ]
+    findings += libraries.findings(facts)
+    failing = {finding.code for finding in findings if finding.severity is not Severity.INFO}
+    return [*findings, *sight.findings(facts, failing)]
 
 
 def failed(verdict: Verdict) -> bool:

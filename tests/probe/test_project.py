@@ -1,0 +1,111 @@
+"""`torchmigrate probe --project`: what a project's files would install, on recorded machines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.probe.conftest import FIXTURES
+from torchmigrate.cli.probe import probe
+from torchmigrate.cli.probed_project import judged
+from torchmigrate.probe.fleet import read
+
+CU126 = "https://download.pytorch.org/whl/cu126"
+EXACT = ("requirements.txt", "torch==2.15.0\n")
+OLDER = ("requirements.txt", f"--index-url {CU126}\ntorch==2.14.1\n")
+BESIDE = ("requirements.txt", f"--extra-index-url {CU126}\ntorch>=2.12\n")
+RANGE = ("pyproject.toml", '[project]\nname = "x"\nversion = "1"\ndependencies = ["torch>=2.5"]\n')
+GONE = ("requirements.txt", f"--index-url {CU126}\ntorch==2.15.0\n")
+LOCK = ("uv.lock", 'version = 1\n[[package]]\nname = "torch"\nversion = "2.12.1+cu126"\n')
+LOCK_13 = ("uv.lock", 'version = 1\n[[package]]\nname = "torch"\nversion = "2.12.1+cu130"\n')
+IMAGE = ("Dockerfile", "FROM pytorch/pytorch:2.12.0-cuda12.6-cudnn9-runtime\n")
+OLD_IMAGE = ("Dockerfile", "FROM pytorch/pytorch:2.0.1-cuda11.7-cudnn8-runtime\n")
+OWN_IMAGE = ("Dockerfile", "FROM nvcr.io/nvidia/pytorch:25.01-py3\n")
+CONDA = ("environment.yml", "name: x\ndependencies:\n  - pytorch=2.5\n  - python=3.11\n")
+TWO = ("requirements.txt", f"--extra-index-url {CU126}\n--extra-index-url {CU126[:-3]}130\ntorch==2.12.1\n")
+EITHER = (
+    "pyproject.toml",
+    RANGE[1].replace("torch>=2.5", "numpy")
+    + '[project.optional-dependencies]\na = ["torch==2.14.1"]\nb = ["torch==2.13.0"]\n',
+)
+OLD = ("requirements.txt", "torch==1.9.1\n")
+OF_MAC = ("requirements.txt", "torch==2.14.1; sys_platform == 'darwin'\n")
+OF_TESTS = ("tox.ini", "[testenv]\ndeps = torch==2.5.0\n")
+
+
+def said(folder: Path, machine: str, *files: tuple[str, str]) -> list[tuple[str, str]]:
+    """The code and the message of each verdict on a project on a machine."""
+    for name, text in files:
+        (folder / name).write_text(text, encoding="utf-8")
+    [(_, facts)] = read(FIXTURES / f"{machine}.facts.json")
+    return [(finding.code, finding.message) for finding in judged(str(folder), facts)]
+
+
+@pytest.mark.parametrize(
+    ("machine", "file", "code", "words"),
+    [
+        ("03-v100-cu130", EXACT, "RT021", "torch 2.15.0+cu132 has no code for Tesla V100"),
+        ("03-v100-cu130", OLDER, "RT032", "torch 2.14.1 in cu126 fits Tesla V100-SXM2-16GB (7.0) (sm_70)"),
+        ("03-v100-cu130", IMAGE, "RT032", "torch 2.12.0 in cu126 fits"),
+        ("20-h200", EXACT, "RT032", "torch 2.15.0 in cu132 fits NVIDIA H200 (9.0) (sm_90)"),
+        ("20-h200", BESIDE, "RT032", "torch 2.15.0 in cu132 fits"),
+        ("20-h200", GONE, "RT011", "torch 2.15.0 has no wheel in cu126"),
+        ("20-h200", CONDA, "RT031", "which builds conda has"),
+        ("20-h200", OWN_IMAGE, "RT031", "the image brings it"),
+        ("20-h200", TWO, "RT031", "its build is one of cu126, cu130"),
+        ("20-h200", EITHER, "RT031", "it is one of `==2.14.1`, `==2.13.0`"),
+        ("20-h200", OLD_IMAGE, "RT031", "and `2.0.1-cuda11.7-cudnn8-runtime` is asked for"),
+        ("20-h200", OLD, "RT031", "and `==1.9.1` is asked for"),
+        ("20-h200", OF_MAC, "RT031", "no file here names a torch"),
+        ("20-h200", ("requirements.txt", "numpy\n"), "RT031", "no file here names a torch"),
+        ("01-driver-too-old", LOCK, "RT032", "torch 2.12.1 in cu126 fits"),
+        ("01-driver-too-old", LOCK_13, "RT012", "built for CUDA 13.0 and needs driver 580 or newer"),
+        ("22-cpu-machine", EXACT, "RT032", "torch 2.15.0 in cu132 fits this machine, which has no GPU"),
+        ("27-glibc-2.17", EXACT, "RT011", "torch 2.15 needs glibc 2.28 or newer"),
+        ("27-glibc-2.17", RANGE, "RT032", "torch 2.6.0 in cu124 fits"),
+        ("25-python-3.10", RANGE, "RT032", "torch 2.14.1 in cu130 fits"),
+        ("26-python-3.16", EXACT, "RT010", "this is Python 3.16"),
+        ("64-mi300-cuda-wheel", EXACT, "RT035", "built for CUDA 13.2, and this machine has AMD GPU"),
+        ("15-windows-cpu-wheel", EXACT, "RT027", "torch 2.15.0+cpu is a CPU build"),
+        ("15-windows-cpu-wheel", IMAGE, "RT031", "an image does not run on Windows itself"),
+    ],
+)
+def test_one_verdict_for_an_environment(
+    tmp_path: Path, machine: str, file: tuple[str, str], code: str, words: str
+) -> None:
+    [(found, message)] = said(tmp_path, machine, file)
+    assert (found, words in message) == (code, True), message
+
+
+def test_each_environment_has_its_own_and_what_tests_install_is_counted(tmp_path: Path) -> None:
+    found = said(tmp_path, "03-v100-cu130", EXACT, LOCK, OF_TESTS)
+    assert sorted(code for code, _ in found) == ["RT021", "RT031", "RT032"]
+    assert found[-1][1].startswith("1 place where tests")
+
+
+@pytest.mark.parametrize(("machine", "status"), [("03-v100-cu130", 1), ("22-cpu-machine", 0)])
+def test_the_status_tells_whether_all_fits(tmp_path: Path, machine: str, status: int) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.15.0\n")
+    arguments = ["--project", str(tmp_path), "--facts", str(FIXTURES / f"{machine}.facts.json")]
+    done = CliRunner().invoke(probe, arguments, standalone_mode=False)
+    assert done.return_value == status, done.output
+    assert "requirements.txt:1: RT" in done.output
+    done = CliRunner().invoke(probe, [*arguments, "--output-format", "json"], standalone_mode=False)
+    assert "requirements.txt" in done.output
+    assert json.loads(done.output)
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = said(tmp_path, "20-h200", EXACT, ("pyproject.toml", "[project\ntorch"))
+    assert [code for code, _ in found] == ["RT032"]
+    assert "pyproject.toml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("other", ["--json", "--smoke", "--ray"])
+def test_it_goes_with_nothing_that_judges_no_single_machine(tmp_path: Path, other: str) -> None:
+    assert CliRunner().invoke(probe, ["--project", str(tmp_path), other]).exit_code == 2
