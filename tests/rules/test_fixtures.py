@@ -11,6 +11,7 @@ holds options of the command line; in a folder, that of the first file that has 
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 
 import pytest
@@ -28,6 +29,8 @@ def test_findings(case: Case, accept: bool) -> None:
     assert not case.checked.errors
     for file in case.modules:
         assert case.marked(file) == case.expected(file), f"findings in {file.name}"
+    if case.path.stem.endswith("in_f_string") and sys.version_info >= (3, 12):
+        return  # older Pythons, of which the record is, do not know places inside of an f-string
     described = case.described()
     if accept:
         if described:
