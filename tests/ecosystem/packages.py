@@ -23,6 +23,8 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
+LARGE = 700
+"""Files of a package whose fixes are tried with ``--large`` only: those of 29 smaller ones take minutes already."""
 REQUIREMENTS = Path(__file__).with_name("packages.txt")
 CHECKOUT = Path(__file__).parents[2]
 

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from .oracle import Package, Use, uses_of
-from .packages import SUFFIXES, fetch, pinned
+from .packages import LARGE, SUFFIXES, fetch, pinned
 from .replay import applied, explains
 from .silences import entries, unreviewed
 from .undefined import newly_undefined
@@ -32,8 +32,6 @@ SNAPSHOT = Path(__file__).with_name("snapshot.json")
 # Stated, so that nothing around the copy decides.
 OPTIONS = ("--isolated", "--min-version", "2.12", "--target-version", "2.15")
 FAMILIES = ("TS", "SC")
-LARGE = 700
-"""Files of a package whose fixes are tried with ``--large`` only: those of 29 smaller ones take minutes already."""
 HANGS = 600
 """Seconds; the largest package takes less than a tenth."""
 
