@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -35,6 +36,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Draws the seed before processes are started, which are told it."""
+    # What a shell starts in the background ignores interrupts, and so would all that the tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--fuzz-examples") is not None and config.getoption("--fuzz-seed") is None:
         config.option.fuzz_seed = random.SystemRandom().getrandbits(32)
 
