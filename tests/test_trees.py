@@ -165,6 +165,21 @@ class TestObservers:
         run("fix", "--apply", "--no-cache", "-q", "a.py")
         assert "import annotate" not in Path("a.py").read_text()
 
+    @pytest.mark.parametrize("leaves_out", ["extend-exclude = ['examples']", ""])
+    def test_a_project_in_what_is_left_out_stands_alone(self, run: Run, leaves_out: str) -> None:
+        repository()
+        put(pyproject=f"{METADATA}[tool.torchmigrate]\n{leaves_out}\n", b=PATCHING)
+        put(examples__one__pyproject=METADATA, examples__one__a=PATCHED)
+        (finding,) = run("check", "examples/one", *JSON).findings
+        assert (finding["withheld"] is None) == bool(leaves_out)
+
+    def test_a_folder_of_no_project_in_what_is_left_out_does_not(self, run: Run) -> None:
+        repository()
+        put(pyproject=f"{METADATA}[tool.torchmigrate]\nextend-exclude = ['examples']\n", b=PATCHING)
+        put(examples__one__a=PATCHED)
+        (finding,) = run("check", "examples/one", *JSON).findings
+        assert "patches the old name" in finding["withheld"]
+
 
 class TestNoProject:
     """Where nothing tells who else there is, a fix that would have to know is unsafe, and says so."""

@@ -31,6 +31,11 @@ def is_repository(folder: str) -> bool:
     return os.path.lexists(os.path.join(folder, ".git"))
 
 
+def is_project(folder: str) -> bool:
+    """Whether the folder has metadata or settings of its own."""
+    return any(os.path.isfile(os.path.join(folder, name)) for name in (*STANDALONE, *METADATA))
+
+
 def is_within(path: str, folder: str) -> bool:
     """Whether ``path`` is ``folder`` or lies below it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
@@ -49,8 +54,6 @@ def tree_of(folder: str) -> str | None:
         return folders[-1]
     accidental = (os.path.realpath(os.path.expanduser("~")), folders[-1])
     for directory in folders:
-        if directory not in accidental and any(
-            os.path.isfile(os.path.join(directory, name)) for name in (*STANDALONE, *METADATA)
-        ):
+        if directory not in accidental and is_project(directory):
             return directory
     return None

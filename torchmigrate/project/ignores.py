@@ -78,9 +78,9 @@ class Excludes:
             return True
         return self.spec is not None and bool(self.spec.verdict(posix(path).lstrip("/"), is_folder))
 
-    def above(self, path: str) -> bool:
-        """Whether ``path`` or a folder on the way to it from the working directory is excluded."""
-        here = os.path.abspath(os.curdir)
+    def above(self, path: str, start: str = os.curdir) -> bool:
+        """Whether ``path`` or a folder on the way to it from ``start``, the working directory, is excluded."""
+        here = os.path.abspath(start)
         path = os.path.abspath(path)
         steps = os.path.relpath(path, here).split(os.sep)
         reached = os.path.normpath(os.path.join(here, *[step for step in steps if step == os.pardir]))

@@ -11,7 +11,7 @@ from torchmigrate.gates.kinds import SUFFIXES
 from torchmigrate.gates.languages import language_of
 from torchmigrate.project import files
 from torchmigrate.project.files import Input
-from torchmigrate.project.folders import is_within, tree_of
+from torchmigrate.project.folders import is_project, is_repository, is_within, tree_of, upward
 from torchmigrate.project.ignores import EXCLUDE, Excludes
 from torchmigrate.run.profiles import Profile, Profiles
 from torchmigrate.settings.config import ConfigError
@@ -42,11 +42,12 @@ def is_of_interest(path: str) -> bool:
 def trees(paths: Sequence[str], named: Sequence[Input], profiles: Profiles) -> Iterator[Tree]:
     """The trees that the files ``named`` lie in, which the arguments ``paths`` have led to.
 
-    A tree is a repository, or a project outside of one (see `tree_of`). A folder that was named where there is
+    A tree is a repository, or a project outside of one (see `tree_of`); a project in what the settings around it leave
+    out stands alone. A folder that was named where there is
     neither is taken for a whole; a file that was named there, and standard input without a name, have nobody to
     ask, and all of them make one tree that is not whole. For standard input, ``paths`` has its name, if any.
     """
-    roots = _roots(paths)
+    roots = _roots(paths, profiles)
     left = list(named)
     for root in roots:
         mine = [file for file in left if is_within(file.place, root)]
@@ -60,13 +61,13 @@ def trees(paths: Sequence[str], named: Sequence[Input], profiles: Profiles) -> I
         yield Tree(left, profiles.of, is_whole=False)
 
 
-def _roots(paths: Sequence[str]) -> list[str]:
+def _roots(paths: Sequence[str], profiles: Profiles) -> list[str]:
     """The outermost folders that hold the trees of the arguments."""
     roots = set()
     for path in paths:
         place = os.path.realpath(path)
         folder = place if os.path.isdir(place) else os.path.dirname(place)
-        root = tree_of(folder) or (folder if folder == place else None)
+        root = _left_out(folder, profiles) or tree_of(folder) or (folder if folder == place else None)
         if root is not None:
             roots.add(root)
     return sorted(
@@ -74,15 +75,28 @@ def _roots(paths: Sequence[str]) -> list[str]:
     )
 
 
+def _left_out(folder: str, profiles: Profiles) -> str | None:
+    """The outermost project in a repository that ``folder`` lies in and the settings around it leave out."""
+    *projects, root = upward(folder)
+    for project in reversed(projects if is_repository(root) else []):
+        if is_project(project) and _excludes(os.path.dirname(project), profiles).above(project, root):
+            return project
+    return None
+
+
 def _around(root: str, profiles: Profiles) -> Sequence[Input]:
     """All files of a tree, as they are shown from here."""
 
-    def excludes(folder: str) -> Excludes:
-        try:
-            return profiles.excludes(folder)
-        except ConfigError:  # of a project that was not named
-            return Excludes.of(EXCLUDE)
-
     here = os.getcwd()
     shown = os.path.relpath(root, here) if is_within(root, here) or is_within(here, root) else root
-    return files.find([shown], wanted=is_of_interest, excludes=excludes).inputs
+    return files.find(
+        [shown], wanted=is_of_interest, excludes=lambda folder: _excludes(folder, profiles)
+    ).inputs
+
+
+def _excludes(folder: str, profiles: Profiles) -> Excludes:
+    """What is left out of a folder that may lie in a project which was not named, and whose settings are wrong."""
+    try:
+        return profiles.excludes(folder)
+    except ConfigError:
+        return Excludes.of(EXCLUDE)
