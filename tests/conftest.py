@@ -27,7 +27,7 @@ _NUMBERS = itertools.count()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--accept", action="store_true", help="take the present results for the expected ones")
-    parser.addoption("--large", action="store_true", help="try the fixes of the largest real packages, too")
+    parser.addoption("--large", action="store_true", help="look at the largest real packages, too")
     parser.addoption(
         "--fuzz-examples", type=int, metavar="N", help="try about N random programs, other ones each time"
     )

@@ -7,6 +7,7 @@ or in the folder that the environment variable `TORCHMIGRATE_ECOSYSTEM` names.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sqlite3
@@ -19,12 +20,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from packaging.utils import canonicalize_name
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
 LARGE = 700
-"""Files of a package whose fixes are tried with ``--large`` only: those of 29 smaller ones take minutes already."""
+"""Files of a package that is looked at with ``--large`` only: the 29 smaller ones take minutes already."""
+SNAPSHOT = Path(__file__).with_name("snapshot.json")
 REQUIREMENTS = Path(__file__).with_name("packages.txt")
 CHECKOUT = Path(__file__).parents[2]
 
@@ -48,9 +51,20 @@ class Package:
     requirement: str
 
     @property
+    def is_large(self) -> bool:
+        """Whether it is looked at with ``--large`` only."""
+        return bool(recorded().get(self.name, {}).get("files", 0) > LARGE)
+
+    @property
     def folder(self) -> Path:
         """Where the sources of this version lie once they are fetched."""
         return cache() / f"{self.name}-{self.version}"
+
+
+def recorded() -> dict[str, dict[str, Any]]:
+    """What was found in each package when somebody last read it."""
+    packages: dict[str, dict[str, Any]] = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
+    return packages
 
 
 def cache() -> Path:

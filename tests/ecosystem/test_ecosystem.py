@@ -21,14 +21,13 @@ from typing import Any
 import pytest
 
 from .oracle import Package, Use, uses_of
-from .packages import LARGE, SUFFIXES, fetch, pinned
+from .packages import SNAPSHOT, SUFFIXES, fetch, pinned, recorded
 from .replay import applied, explains
 from .silences import entries, unreviewed
 from .undefined import newly_undefined
 
 pytestmark = pytest.mark.ecosystem
 
-SNAPSHOT = Path(__file__).with_name("snapshot.json")
 # Stated, so that nothing around the copy decides.
 OPTIONS = ("--isolated", "--min-version", "2.12", "--target-version", "2.15")
 FAMILIES = ("TS", "SC")
@@ -105,6 +104,9 @@ def used_import(use: Use, uses: list[Use]) -> bool:
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """`check` on a copy of one package, outside every checkout."""
     package = pinned()[request.param]
+    option = request.config.getoption
+    if package.is_large and not (option("--large") or option("--accept")):
+        pytest.skip("large packages are looked at with --large")
     fetch([*pinned().values()])
     copy = tmp_path_factory.mktemp(package.name) / package.name
     shutil.copytree(package.folder, copy)
@@ -119,16 +121,14 @@ def uses(run: Run) -> list[Use]:
 
 
 @pytest.fixture(scope="module")
-def fixed(run: Run, request: pytest.FixtureRequest) -> dict[str, bytes]:
+def fixed(run: Run) -> dict[str, bytes]:
     """The files of the package after every fix was applied."""
-    if run.report["summary"]["files"] > LARGE and not request.config.getoption("--large"):
-        pytest.skip("the fixes of large packages are tried with --large")
     torchmigrate("fix", "--apply", "--unsafe", folder=run.copy)
     return contents(run.copy)
 
 
 def test_the_packages_are_many() -> None:
-    snapshot = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
+    snapshot = recorded()
     assert snapshot.keys() == pinned().keys()
     assert len(snapshot) >= 25
     assert sum(package["files"] for package in snapshot.values()) >= 20_000
@@ -168,7 +168,7 @@ def test_counts_are_those_reviewed(run: Run, accept: bool) -> None:
         "findings": dict(sorted(codes.items())),
         "fixes": dict(sorted(fixes.items())),
     }
-    snapshot = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
+    snapshot = recorded()
     if accept:
         snapshot[run.name] = counts
         SNAPSHOT.write_text(json.dumps(dict(sorted(snapshot.items())), indent=1) + "\n", encoding="utf-8")

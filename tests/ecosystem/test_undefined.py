@@ -5,7 +5,6 @@ What all rules do together while scripting stays is looked at in `test_ecosystem
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -20,14 +19,14 @@ from torchmigrate.run import runner
 from torchmigrate.run.profiles import everywhere
 from torchmigrate.run.tree import Tree
 
-from .packages import LARGE, Package, fetch, pinned, sources
+from .packages import Package, fetch, pinned, recorded, sources
 from .undefined import newly_undefined, undefined
 
 pytestmark = pytest.mark.ecosystem
 
 OPTIONS = ("--unsafe", "--min-version", "2.12", "--target-version", "2.15")
 DROP = "--no-keep-torchscript-support"
-COUNTS = json.loads(Path(__file__).with_name("snapshot.json").read_text(encoding="utf-8"))
+COUNTS = recorded()
 FIXABLE = [
     code for code, rule in rules().items() if code.startswith("TS") and rule.safety is not Safety.MANUAL
 ]
@@ -38,7 +37,7 @@ def found(name: str) -> dict[str, int]:
     return {code: count for code, count in COUNTS[name]["findings"].items() if code in FIXABLE}
 
 
-MOST = sorted(pinned(), key=lambda name: sum(found(name).values()))[-3:]
+MOST = sorted(pinned(), key=lambda name: sum(found(name).values()))[-2:]
 
 
 def fixed(package: Package, *options: str) -> dict[str, bytes]:
@@ -67,8 +66,8 @@ def assert_nothing_new(package: Package, after: dict[str, bytes], folder: Path) 
 def test_no_name_is_undefined_where_nobody_scripts(
     name: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    if COUNTS[name]["files"] > LARGE and not request.config.getoption("--large"):
-        pytest.skip("the fixes of large packages are tried with --large")
+    if pinned()[name].is_large and not request.config.getoption("--large"):
+        pytest.skip("large packages are looked at with --large")
     after = fixed(pinned()[name], "--select", "TS", DROP)
     assert_nothing_new(pinned()[name], after, tmp_path)
 
