@@ -15,7 +15,7 @@ import click
 
 from torchmigrate.artifacts import listing, reading
 from torchmigrate.cli import output
-from torchmigrate.cli.options import Failure
+from torchmigrate.cli.options import PLACE, Failure
 from torchmigrate.console.terminal import Progress, wants_color
 
 
@@ -28,8 +28,8 @@ def artifacts() -> None:
 @click.option(
     "--output-format", "style", type=click.Choice(["text", "json"]), default="text", help="How to print."
 )
-@click.option("-o", "--output-file", metavar="FILE", help="Write to a file.")
-@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@click.option("-o", "--output-file", metavar="FILE", type=PLACE, help="Write to a file.")
+@click.argument("paths", nargs=-1, metavar="[PATHS]...", type=PLACE)
 def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> int:
     """Say what the model files in PATHS (default: here) are. Nothing in them is unpickled or run."""
     found = [reading.read(path) for path in reading.find(paths or (".",))]
@@ -40,11 +40,20 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
 
 
 @artifacts.command()
-@click.option("-o", "--output", "target", metavar="PATH", required=True, help="The .pt2 file, or the folder.")
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    metavar="PATH",
+    type=PLACE,
+    required=True,
+    help="The .pt2 file, or the folder.",
+)
 @click.option(
     "--inputs",
     multiple=True,
     metavar="[METHOD=]FILE|SPEC",
+    type=PLACE,
     help="What to run it with: a file of torch.save, a folder of such, or types such as float32[2,3],int64[2].",
 )
 @click.option(
@@ -57,7 +66,10 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
 @click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance; default: torch.testing's.")
 @click.option("--aoti", is_flag=True, help="Also compile with AOTInductor, and compare again.")
 @click.option(
-    "--python", metavar="PATH", help="The interpreter with torch; default: the active environment's."
+    "--python",
+    metavar="PATH",
+    type=PLACE,
+    help="The interpreter with torch; default: the active environment's.",
 )
 @click.option(
     "--timeout",
@@ -75,13 +87,13 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Archives at a time."
 )
-@click.option("--report", metavar="FILE", help="Also write a report, as .md or .json.")
+@click.option("--report", metavar="FILE", type=PLACE, help="Also write a report, as .md or .json.")
 @click.option("--ray", is_flag=True, help="Convert on the nodes of a running Ray cluster.")
 @click.option("--ray-address", default="auto", show_default=True, help="The Ray cluster.")
 @click.option(
     "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
 )
-@click.argument("source", metavar="IN")
+@click.argument("source", metavar="IN", type=PLACE)
 def convert(source: str, target: str, **given: Any) -> int:
     """Convert the TorchScript archive IN, or those in a folder, and compare old and new on the same inputs."""
     from torchmigrate.artifacts import batch, report
