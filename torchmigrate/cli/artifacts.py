@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
     """Say what the model files in PATHS (default: here) are. Nothing in them is unpickled or run."""
     found = [reading.read(path) for path in reading.find(paths or (".",))]
     if not found:
-        raise Failure(f"no model file is in {', '.join(paths) or 'this folder'}")
+        output.print_lines(f"torchmigrate: no model file is in {', '.join(paths) or 'this folder'}")
     _print(listing.as_json(found) if style == "json" else listing.as_text(found), output_file)
     return 2 if any(one.error for one in found) else 0
 
@@ -69,7 +70,7 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
     "--python",
     metavar="PATH",
     type=PLACE,
-    help="The interpreter with torch; default: the active environment's.",
+    help="The interpreter with torch; default: the active environment's, or the one that runs this.",
 )
 @click.option(
     "--timeout",
@@ -134,7 +135,6 @@ def _wanted(given: dict[str, Any]) -> tuple[Any, str | None]:
     """What the options ask for, and the folder of inputs files, if one is named."""
     from torchmigrate.artifacts import inputs
     from torchmigrate.artifacts.conversion import Wanted
-    from torchmigrate.probe import collect
 
     files: dict[str, str] = {}
     specs: dict[str, list[inputs.Tree]] = {}
@@ -151,7 +151,7 @@ def _wanted(given: dict[str, Any]) -> tuple[Any, str | None]:
         dynamic = tuple(inputs.parse_dynamic(text) for text in given["dynamic"])
     except inputs.SpecError as error:
         raise Failure(f"{error}") from None
-    python = collect.find_python(given["python"], os.environ, Path.cwd())
+    python = _interpreter(given["python"])
     if python is None or not shutil.which(python):
         raise Failure(
             f"{python or 'a Python interpreter'} is not there; name one that has torch with --python"
@@ -173,6 +173,15 @@ def _wanted(given: dict[str, Any]) -> tuple[Any, str | None]:
         ),
         folder,
     )
+
+
+def _interpreter(named: str | None) -> str | None:
+    """The user's, as `collect.find_python` finds it; before any on ``PATH`` the one that runs this, where it has torch."""
+    from torchmigrate.probe import collect
+
+    python = collect.find_python(named, os.environ, Path.cwd())
+    is_by_chance = not named and python == collect.on_path(os.environ)
+    return sys.executable if is_by_chance and find_spec("torch") is not None else python
 
 
 def _of_method(text: str) -> tuple[str, str]:
