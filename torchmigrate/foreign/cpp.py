@@ -186,24 +186,24 @@ class _Reader:
         self.index += max(0, 2 * len(names) - 1)
         if names and self._mark(0) == "=":
             self.index += 1
-            absolute = self._mark(0) == "::"
-            self.index += absolute
-            target = self._names(self.index)
-            self.index += max(0, 2 * len(target) - 1)
-            known = self._resolved(target, absolute=absolute)
+            target, known = self._taken()
             self.scopes[-1].aliases[names[0]] = known if known is not None else "::".join(["", *target])
             return ""
         return "::".join(names)
+
+    def _taken(self) -> tuple[list[str], str | None]:
+        """Takes the name of a namespace: its words, and what it is of torch's."""
+        absolute = self._mark(0) == "::"
+        self.index += absolute
+        names = self._names(self.index)
+        self.index += max(0, 2 * len(names) - 1)
+        return names, self._resolved(names, absolute=absolute)
 
     def _using(self) -> Iterator[ForeignUse]:
         self.index += 1
         if self._mark(0) == "namespace":
             self.index += 1
-            absolute = self._mark(0) == "::"
-            self.index += absolute
-            names = self._names(self.index)
-            self.index += max(0, 2 * len(names) - 1)
-            known = self._resolved(names, absolute=absolute)
+            _, known = self._taken()
             if known is not None:
                 self.scopes[-1].used.append(known)
             return
