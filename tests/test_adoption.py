@@ -15,15 +15,12 @@ import pytest
 
 from torchmigrate.adoption import baseline
 from torchmigrate.adoption.baseline import BaselineError
-from torchmigrate.adoption.ignoring import Ignore, ignoring
+from torchmigrate.adoption.ignoring import Ignore, ignoring, places_of
 from torchmigrate.cli import commands
-from torchmigrate.documents.document import Document
-from torchmigrate.gates.kinds import is_document
 from torchmigrate.model.findings import FileResult, Finding, Span
 from torchmigrate.model.identity import identity
 from torchmigrate.model.versions import NEWEST
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.text.read import read
 
 TWO = "import torch\n\nf = torch.jit.script(g)\nh = torch.jit.load(p)\n"
 
@@ -274,7 +271,7 @@ class TestDiffBase:
 def silenced(path: str, text: str, *marks: str, **ignore: object) -> str:
     """The text of a file in which everything that ``marks`` spell is ignored, as TS101, TS102, …"""
     data = text.encode()
-    source = Document.read(path, data) if is_document(path) else read(path, data)
+    source = places_of(path, data).source
     findings = [
         Finding(f"TS10{number}", "", Severity.ERROR, path, Span(at, at + len(mark)))
         for number, mark in enumerate(marks, 1)
@@ -367,6 +364,41 @@ class TestAddIgnore:
         ],
     )
     def test_a_project_file(self, path: str, before: str, after: str) -> None:
+        assert silenced(path, before, "hit") == after
+
+    @pytest.mark.parametrize(
+        ("path", "before", "after"),
+        [
+            (
+                "a.cpp",
+                "{\n  f(\n    hit);\n}\n",
+                "{\n  f(\n    // torchmigrate: ignore TS101\n    hit);\n}\n",
+            ),
+            ("a.cpp", "#define F \\\n  hit\n", "#define F \\\n  hit\n// torchmigrate: ignore-file TS101\n"),
+            (
+                "a.cpp",
+                'f(R"(\n)", hit);\n',
+                'f(R"(\n)", hit);\n// torchmigrate: ignore-file TS101\n',
+            ),
+            ("A.kt", "val x = hit // a\n", "// torchmigrate: ignore TS101\nval x = hit // a\n"),
+            ("a.cpp", "// torchmigrate: ignore SC2\nhit;\n", "// torchmigrate: ignore SC2, TS101\nhit;\n"),
+            ("Podfile", "pod 'hit'\n", "# torchmigrate: ignore TS101\npod 'hit'\n"),
+            (
+                "Cargo.toml",
+                'a = """\nhit = 1"""\n',
+                'a = """\nhit = 1"""\n# torchmigrate: ignore-file TS101\n',
+            ),
+            (
+                "a.csproj",
+                "<a>\n  <hit/>\n</a>\n",
+                "<a>\n  <!-- torchmigrate: ignore TS101 -->\n  <hit/>\n</a>\n",
+            ),
+            ("a.csproj", "<a\n  hit=''/>\n", "<a\n  hit=''/>\n<!-- torchmigrate: ignore-file TS101 -->\n"),
+            ("CMakeLists.txt", "f(a\n  hit)\n", "f(a\n  # torchmigrate: ignore TS101\n  hit)\n"),
+            ("CMakeLists.txt", 'f("\nhit")\n', 'f("\nhit")\n# torchmigrate: ignore-file TS101\n'),
+        ],
+    )
+    def test_another_language(self, path: str, before: str, after: str) -> None:
         assert silenced(path, before, "hit") == after
 
     def test_a_run_silences_what_is_listed_and_no_second_one_changes_anything(self, run: Run) -> None:

@@ -344,6 +344,8 @@ class TestWrongUsage:
         ("arguments", "message"),
         [
             (["--select", "TS9"], "no rule fits `TS9`; did you mean `TS101`?"),
+            (["--select", "Torchscrpt"], "no rule fits `Torchscrpt`; did you mean `torchscript`?"),
+            (["--select", "QQ"], "no rule fits `QQ`\n"),
             (["--select", "torchscrpt"], "no rule fits `torchscrpt`; did you mean `torchscript`?"),
             (["--show", "inf"], "no rule fits `inf`"),
             (["--select", "TS 1"], "command line: `select` must be a list of rule codes"),
@@ -562,8 +564,17 @@ class TestRules:
             r"TS101 +old-names +torchscript +2\.12 +manual +Old names are deprecated\.$", lines[2]
         )
 
+    def test_a_narrow_terminal_has_the_summaries(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+        monkeypatch.setenv("NO_COLOR", "1")
+        for columns, headers in ((60, "Code Summary"), (80, "Code Name Fix Summary")):
+            monkeypatch.setenv("COLUMNS", str(columns))
+            lines = run("rules").out.splitlines()
+            assert lines[0].split() == headers.split()
+            assert max(map(len, lines)) <= columns
+
     def test_json(self, run: Run) -> None:
-        assert json.loads(run("rules", "--format", "json").out)[1] == {
+        assert json.loads(run("rules", "--output-format", "json").out)[1] == {
             "code": "TS101",
             "name": "old-names",
             "family": "torchscript",

@@ -112,6 +112,20 @@ class TestCompletion:
         assert {one.value for one in completion.get_completions(words, begun)} >= set(some)
 
     @pytest.mark.parametrize(
+        "words",
+        [
+            ["check"],
+            ["fix", "--config"],
+            ["plan", "-o"],
+            ["probe", "--facts"],
+            ["artifacts", "convert", "in.pt", "--inputs"],
+        ],
+    )
+    def test_files_may_follow(self, words: list[str]) -> None:
+        completion = ShellComplete(cli, {}, "torchmigrate", "_TORCHMIGRATE_COMPLETE")
+        assert [(one.type, one.value) for one in completion.get_completions(words, "a")] == [("file", "a")]
+
+    @pytest.mark.parametrize(
         ("shell", "word"), [("zsh", "#compdef torchmigrate"), ("fish", "complete --no-files")]
     )
     def test_the_program_prints_what_a_shell_evaluates(

@@ -147,3 +147,49 @@ def test_offsets_are_those_of_the_text() -> None:
     text = '/* größer */ auto m = torch::jit::load("ü.pt");\n'.encode()
     [use] = ForeignSource.read("a.cpp", text).reading.uses
     assert text[use.span.start : use.span.end] == b"torch::jit::load"
+
+
+@GRAMMARS
+class TestHeaders:
+    """What a C++ source has from a header of the project."""
+
+    ALIASES = b"""
+        namespace rt = torch::jit;
+        namespace app { using Module = torch::jit::script::Module; using torch::jit::load; }
+    """
+
+    @pytest.mark.parametrize(
+        ("source", "codes"),
+        [
+            (b'#include "x/names.h"\nrt::Module m = rt::load(p);', ["ER602", "ER601"]),
+            (b"#include <names.h>\nnamespace app { Module m(load(p)); }", ["ER602", "ER601"]),
+            (b'#include "all.h"\napp::Module m;', ["ER602"]),
+            (b'#include "names.h"\nModule m = load(p); other::load(p); n.load(p);', []),
+            (b'#include "names.h"\nnamespace app { int load(int); struct S { void load(int); }; }', []),
+            (b'#include "names.h"\n// rt::load(p)\nconst char* s = "rt::load";', []),
+            (b'#include "other/names.h"\nrt::Module m = rt::load(p);', []),
+            (b"rt::Module m = rt::load(p);", []),
+        ],
+    )
+    def test_aliases_are_followed(self, tmp_path: Path, source: bytes, codes: list[str]) -> None:
+        (tmp_path / "x").mkdir()
+        files = {"x/names.h": self.ALIASES, "all.h": b'#include "x/names.h"\n', "a.cpp": source}
+        found = said(checked(tmp_path, files, others=("x/names.h",)))
+        assert found == [(code, "a.cpp") for code in codes]
+
+    def test_everything_of_a_namespace(self, tmp_path: Path) -> None:
+        files = {
+            "names.h": b"using namespace torch::jit;\n",
+            "a.cpp": b'#include "names.h"\nModule m = load(p);\n',
+        }
+        assert said(checked(tmp_path, files)) == [("ER602", "a.cpp"), ("ER601", "a.cpp")]
+
+    def test_a_later_run_follows_what_has_changed(self, tmp_path: Path) -> None:
+        cache = Cache(str(tmp_path / "cache"))
+        files = {"names.h": self.ALIASES, "a.cpp": b'#include "names.h"\nint x;\n'}
+        assert said(checked(tmp_path, files, others=("names.h",), cache=cache)) == []
+        files["a.cpp"] = b'#include "names.h"\nauto m = rt::load(p);\n'
+        assert said(checked(tmp_path, files, others=("names.h",), cache=cache)) == [("ER601", "a.cpp")]
+        assert said(checked(tmp_path, files, others=("names.h",), cache=cache)) == [("ER601", "a.cpp")]
+        files["names.h"] = b"namespace rt = mine;\n"
+        assert said(checked(tmp_path, files, others=("names.h",), cache=cache)) == []

@@ -232,7 +232,7 @@ Markers do nothing in eager. |
 | Where | Rule | |
 | --- | --- | --- |
 | `pkg/a.py:2:5` | [TS101](https://github.com/torchmigrate/torchmigrate/blob/main/docs/rules/TS101.md) warning | \
-`torch.jit.script` is deprecated since torch 2.13 Use torch.compile. |
+`torch.jit.script` is deprecated since torch 2.13; Use torch.compile. |
 """
         )
 

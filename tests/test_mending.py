@@ -83,7 +83,14 @@ def test_what_does_not_go_together_is_refused() -> None:
         ["--summary", "s"],
     ):
         assert "UsageError" in repr(run("fix", *flags).exception)
-    assert "UsageError" in repr(run("check", "--fix", "--show-files").exception)
+    for flags in (
+        ["--fix", "--show-files"],
+        ["--fix", "--write-baseline"],
+        ["--diff", "--add-ignore"],
+        ["--show-files", "--add-ignore"],
+        ["--show-settings", "a.py", "--write-baseline"],
+    ):
+        assert "UsageError" in repr(run("check", *flags).exception)
 
 
 def test_a_summary_for_the_pull_request() -> None:
@@ -130,3 +137,10 @@ def test_a_file_or_a_rule_can_be_skipped(answers: str, left: list[str] | None) -
     assert found == (left or ["a.py: annotate", "b.py: annotate", "b.py: Final"])
     assert "-x = torch.jit.annotate(int, 1)\n+x: int = 1\n y = torch.load" in done.stderr
     assert ("skip the rest of this rule" in done.stderr) == (answers == "? q")
+
+
+def test_no_answer_is_an_interrupt_and_no_fault() -> None:
+    done = run("fix", "--apply", "--interactive", typed="")
+    assert "Abort" in repr(done.exception)
+    assert "a fault in torchmigrate" not in done.stderr
+    assert {name: Path(name).read_text() for name in FILES} == FILES

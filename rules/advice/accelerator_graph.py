@@ -21,7 +21,7 @@ Brings: one spelling for all devices; nothing gets faster.
 
 When not: the code runs on CUDA only (as what calls the CUDA runtime itself), or needs what only `CUDAGraph` has: `raw_cuda_graph`, `pools`,
 `get_currently_capturing_graph`, `register_*`, `enable_annotations`, `check_input_liveness`, `make_graphed_callables`. Files
-that use one of these are left alone, and tests.
+that use one of these are left alone, those in a folder called after the device, and tests.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/171269; torch 2.12 and
 2.15 wheels: torch/accelerator/graphs.py, torch/cuda/graphs.py, torch/xpu/graphs.py.
@@ -62,9 +62,11 @@ _ITS_OWN = re.compile(
     rb"|\bdebug_dump\([^)\n]*verbose|\bcuda_stream\b|\bcudart\b|\bnvrtc\b|\bcuda\.bindings\b|cudaGraph|with_conditional_node"
 )
 """What the graphs of one device can do and `torch.accelerator.Graph` cannot."""
+_ITS_FOLDER = re.compile(r"(?:^|[/\\])(?:cuda|xpu)[/\\]")
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if not _ITS_OWN.search(ctx.source.text) and not is_trial(ctx):
+    is_for_one = _ITS_OWN.search(ctx.source.text) or _ITS_FOLDER.search(ctx.source.path)
+    if not is_for_one and not is_trial(ctx):
         yield from advise(use, ctx)

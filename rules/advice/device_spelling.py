@@ -18,7 +18,8 @@ Brings: the same code on other accelerators; nothing gets faster.
 
 When not: the code around is for this device alone. Nothing is said in functions, classes and files that are named after
 the device, where a test of the device's name decides, in files that use what only this device has (`torch.cuda.Event`,
-NVTX, NCCL, Triton), that move tensors to `"cuda"` by name or know `torch.accelerator` already, in tests, and in projects with kernels of their own in CUDA.
+NVTX, NCCL, Triton), that name `"cuda"` or `"cuda:0"` without asking or know `torch.accelerator` already, beside a
+`model.cuda()`, in tests, and in projects with kernels of their own in CUDA.
 
 Source: https://docs.pytorch.org/docs/stable/accelerator.html; torch 2.6, 2.7, 2.9, 2.10 and 2.15 wheels:
 torch/accelerator/__init__.py, torch/accelerator/memory.py.
@@ -28,14 +29,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
-from ._seen.nodes import names_around
+from ._seen.nodes import body_around, names_around, own
 from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ _QUIET = frozenset(
 
 _ONE_KIND = re.compile(
     (
-        r"\.to\(\s*[\"']cuda|device\s*=\s*[\"']cuda(?![\"']\s*if)|"
+        r"\.to\(\s*[\"']cuda|device\s*=\s*[\"']cuda(?![\"']\s*if)|[\"']cuda:(?![^\"'\n]*[\"']\s*if\b)|"
+        r"torch\.device\(\s*[\"']cuda[\"']\s*(?:,|\)(?!\s*if\b))|"
         rf"torch\.cuda\.(?!(?:{_PORTABLE})\b)\w|torch\.version\.(?:cuda|hip)|ProfilerActivity\.CUDA"
         r"|\b(?:cuda_stream|sycl_queue|nccl|nvtx|triton|cupy|jax|pynvml|vllm|sglang|megatron|transformer_engine|apex|deepspeed|tensorrt|flash_attn|cpp_extension|get_device_capability)\b"
     ).encode()
@@ -113,6 +115,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     if _ONE_KIND.search(ctx.source.text) or _KNOWN.search(ctx.source.text) or is_trial(ctx) or _is_bound(ctx):
         return
+    if any(_moves(node) for node in _unguarded(body_around(use, ctx))):
+        return
     if use.symbol == _AVAILABLE:
         instead = _instead(use)
         if instead is not None:
@@ -124,6 +128,20 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield from advise(
         use, ctx, f"`torch.accelerator.{new}` is `{{symbol}}` on every accelerator{raises}", since=since
     )
+
+
+def _unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
+    """What runs of some statements whether or not a device is available, as far as tests that ask for it tell."""
+    asking = [
+        node for node in own(body) if isinstance(node, ast.If) and "is_available" in ast.unparse(node.test)
+    ]
+    guarded = {id(node) for test in asking for node in own(test.body)}
+    return (node for node in own(body) if id(node) not in guarded)
+
+
+def _moves(node: ast.AST) -> bool:
+    """Whether a tensor or a module is moved to CUDA: ``model.cuda()``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda"
 
 
 def _is_bound(ctx: Context) -> bool:

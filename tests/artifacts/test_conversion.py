@@ -194,6 +194,29 @@ def test_outputs_are_judged_to_the_last_bit_then_within_tolerances() -> None:
     assert judge([(base, 1)], [[base, 2]], question)["reason"] == "output[1] is 2 and was 1"
 
 
+def test_the_interpreter_that_runs_this_goes_before_one_by_chance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torchmigrate.cli import artifacts as command
+
+    python = tmp_path / "bin" / "python3"
+    python.parent.mkdir()
+    python.write_text("")
+    python.chmod(0o700)
+    monkeypatch.setenv("PATH", str(python.parent))
+    monkeypatch.chdir(tmp_path)
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(command, "find_spec", {"torch": "there is one"}.get)
+    assert command._interpreter(None) == sys.executable
+    assert command._interpreter("python3") == str(python)
+    monkeypatch.setattr(command, "find_spec", {}.get)
+    assert command._interpreter(None) == str(python)
+    monkeypatch.setenv("VIRTUAL_ENV", "/venv")
+    monkeypatch.setattr(command, "find_spec", {"torch": "there is one"}.get)
+    assert command._interpreter(None) != sys.executable
+
+
 def test_what_a_command_line_says_of_inputs() -> None:
     assert inputs.parse("float32[2,3], int64[], 3,-1.5,true,none") == [
         {"tensor": ["float32", [2, 3]]},

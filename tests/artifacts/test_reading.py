@@ -86,7 +86,7 @@ def test_formats_of_others(tmp_path: Path, models: Path) -> None:
         (tmp_path / name).write_bytes(data)
     found = [reading.read(path) for path in reading.find([str(tmp_path)])]
     assert listing.as_text(found).replace(f"{tmp_path}/", "").splitlines() == [
-        "a.onnx: ONNX model, torch 2.9.0, IR version 8, opset ai.onnx 18, 192 bytes, 12 elements in 1 tensors of float32",
+        "a.onnx: ONNX model, torch 2.9.0, IR version 8, opset ai.onnx 18, 192 bytes, 12 elements in 1 tensor of float32",
         "  main_graph(x: float32[batch, 4]) -> y: float32[batch, 3]",
         "  1 nodes of 1 operators",
         f"b.pte: ExecuTorch program, by executorch, layout ET12, schema 0, {len(files['b.pte'])} bytes",
@@ -132,3 +132,11 @@ def test_the_command_prints_json_and_exits_with_2_for_what_cannot_be_read(tmp_pa
     run = CliRunner().invoke(artifacts, ["list", str(tmp_path)], standalone_mode=False)
     assert run.return_value == 2
     assert f"{tmp_path}/b.pt: unreadable: it is empty" in run.stdout
+
+
+def test_a_folder_without_models_is_no_error(tmp_path: Path) -> None:
+    run = CliRunner().invoke(
+        artifacts, ["list", str(tmp_path), "--output-format", "json"], standalone_mode=False
+    )
+    assert (run.return_value, json.loads(run.stdout)["files"]) == (0, [])
+    assert f"no model file is in {tmp_path}" in run.stderr

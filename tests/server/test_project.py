@@ -183,10 +183,10 @@ def test_a_fix_over_several_files_changes_those_that_are_not_open(root: Path) ->
     [
         ("torch.old(1)  # why\n", "torch.old(1)  # why  # torchmigrate: ignore ZZ901\n"),
         ("torch.old(\r\n    1,\r\n)\r\n", "torch.old(  # torchmigrate: ignore ZZ901\r\n    1,\r\n)\r\n"),
-        ("\tx = torch.old\\\n    (1)\n", "\t# torchmigrate: ignore ZZ901\n\tx = torch.old\\\n    (1)\n"),
+        ("\tx = torch.old\\\n    (1)\n", "\tx = torch.old\\\n    (1)  # torchmigrate: ignore ZZ901\n"),
         (
             "if x:\n    f(torch.old(1), '''\n''')",
-            "if x:\n    # torchmigrate: ignore ZZ901\n    f(torch.old(1), '''\n''')",
+            "if x:\n    f(torch.old(1), '''\n''')  # torchmigrate: ignore ZZ901",
         ),
         (
             "torch.old(1)  # torchmigrate: ignore TS1 -- why\n",

@@ -1,7 +1,7 @@
 """Comments that silence what was found, written where they belong.
 
-A comment goes to the end of the line; in project files whose comments have lines of their own, before the statement; where neither can be (a block in YAML, a Makefile), the whole file is told to the end of the file. Every file is read
-again and compared: a comment came, and nothing else changed.
+A comment goes to the statement (`places` says where); where none can stand (a block in YAML, a Makefile), the whole file is
+told to the end of the file. Every file is read again and compared: a comment came, and nothing else changed.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from torchmigrate.adoption.places import Places
-from torchmigrate.documents.document import Document
-from torchmigrate.engine.suppress import Directive, comments_and_statements, suppressions
 from torchmigrate.gates.kinds import is_document
+from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Edit, Finding, Span
 from torchmigrate.model.versions import Version, render
 from torchmigrate.text.edits import VerifyError
-from torchmigrate.text.read import read
 from torchmigrate.text.source import SourceError
 
 NO_PLACE = "no comment can be put there; name it in `per-file-ignores`"
@@ -59,27 +57,31 @@ class Ignoring:
 
 
 def ignoring(
-    path: str, data: bytes, findings: Sequence[Finding], ignore: Ignore, target: Version
+    path: str,
+    data: bytes,
+    findings: Sequence[Finding],
+    ignore: Ignore,
+    target: Version,
+    *,
+    whole_file: bool = True,
 ) -> Ignoring:
-    """The file at ``path`` with comments that silence ``findings`` in it. Raises SourceError if it cannot be read."""
-    document = Document.read(path, data) if is_document(path) else None
-    source = read(path, data) if document is None else document
-    scan = None if document is None else document.comments_and_statements
-    comments, statements = comments_and_statements(source) if scan is None else scan()
-    directives = suppressions(source, scan).directives
+    """The file at ``path`` with comments that silence ``findings`` in it. Raises SourceError if it cannot be read.
+
+    Those that have no place for one are left, unless the ``whole_file`` may ignore their codes.
+    """
+    places = places_of(path, data)
     groups: dict[Span, list[Finding]] = {}
     done = Ignoring(data)
-    starts = [statement.start for statement in statements]
+    starts = [statement.start for statement in places.statements]
     for finding in findings:
         at = bisect_right(starts, finding.span.start) - 1 if finding.span is not None else -1
         if at < 0:
             done.left.append(finding)
         else:
-            groups.setdefault(statements[at], []).append(finding)
-    places = Places(source, comments)
+            groups.setdefault(places.statements[at], []).append(finding)
     edits: dict[Span, Edit] = {}
     for statement, group in groups.items():
-        edit = _edit(places, statement, group, directives, ignore, target)
+        edit = _edit(places, statement, group, ignore, target)
         if edit is None:
             done.left += group
         else:
@@ -95,23 +97,37 @@ def ignoring(
     for statement in edits:
         done.silenced += groups[statement]
     made = list(edits.values())
-    if done.left:
+    if done.left and whole_file:
         made += _whole_file(places, made, done, ignore)
-    done.data = source.replaced(made) if made else data
+    done.data = places.source.replaced(made) if made else data
     return done
+
+
+def places_of(path: str, data: bytes) -> Places:
+    """The places in the file at ``path`` with the content ``data``. Raises SourceError if it cannot be read."""
+    if is_document(path):
+        from torchmigrate.adoption.in_documents import InDocument
+
+        return InDocument.read(path, data)
+    if language_of(path) is not None:
+        from torchmigrate.adoption.in_languages import InLanguage
+
+        return InLanguage.read(path, data)
+    from torchmigrate.adoption.in_modules import InModule
+
+    return InModule.read(path, data)
 
 
 def _edit(
     places: Places,
     statement: Span,
     group: Sequence[Finding],
-    directives: Sequence[Directive],
     ignore: Ignore,
     target: Version,
 ) -> Edit | None:
     """What silences findings in a statement: more codes in a comment that is there, or a new one."""
     codes = {finding.code for finding in group}
-    for one in directives:
+    for one in places.directives:
         if one.covers == statement and one.codes and one.until == ignore.until and not one.is_due(target):
             return Edit(one.codes_span.start, one.codes_span.end, ", ".join(sorted({*one.codes, *codes})))
     offset = min(finding.span.start for finding in group if finding.span is not None)

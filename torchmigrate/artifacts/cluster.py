@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import io
 import os
 import tempfile
-import zipfile
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from torchmigrate.artifacts import conversion, reading
 from torchmigrate.artifacts.batch import Job, Told
 from torchmigrate.artifacts.conversion import Outcome, Row
-from torchmigrate.probe.ray import RayError, reach
+from torchmigrate.probe.ray import RayError, reach, zipped
 
 SHIPPED = (
     "__init__ advice binary conversion executorch exported inputs model names onnx pickles reading records saved "
@@ -116,15 +113,7 @@ def convert_on_node(
 
 def shipped() -> bytes:
     """The package as a zip file, as far as it takes to convert an archive."""
-    package = resources.files("torchmigrate")
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("torchmigrate/__init__.py", "")
-        archive.writestr("torchmigrate/probe/__init__.py", "")
-        names = [*(f"artifacts/{name}.py" for name in SHIPPED.split()), "probe/ask.py"]
-        for name in names:
-            archive.writestr(f"torchmigrate/{name}", (package / name).read_text("utf-8"))
-    return out.getvalue()
+    return zipped([*(f"artifacts/{name}.py" for name in SHIPPED.split()), "probe/ask.py"])
 
 
 def _parts(job: Job) -> tuple[str, bytes, str, dict[str, Any], dict[str, bytes]]:

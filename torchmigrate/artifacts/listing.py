@@ -24,7 +24,8 @@ def lines(artifact: Artifact) -> list[str]:
     about.append(size(artifact.size))
     if artifact.tensors:
         kinds = f" of {', '.join(artifact.dtypes)}" if artifact.dtypes else ""
-        about.append(f"{artifact.elements:,} elements in {artifact.tensors:,} tensors{kinds}")
+        tensors = f"{artifact.tensors:,} tensor{'s' if artifact.tensors != 1 else ''}"
+        about.append(f"{artifact.elements:,} elements in {tensors}{kinds}")
     if artifact.kind in (Kind.UNREADABLE, Kind.OTHER):
         return [shown(f"{artifact.path}: {artifact.kind.value}: {artifact.error}")]
     text = [f"{artifact.path}: {', '.join(about)}"]

@@ -21,7 +21,7 @@ class Kind(str, Enum):
     ONNX = "ONNX model"
     MAR = "TorchServe model archive"
     STATE = "state dict"
-    SAVED = "object saved by torch.save"
+    SAVED = "saved object"
     MODULE = "pickled module"
     PACKAGE = "torch.package archive"
     POINTER = "Git LFS pointer"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import click
 
 from torchmigrate.artifacts import listing, reading
 from torchmigrate.cli import output
-from torchmigrate.cli.options import Failure
+from torchmigrate.cli.options import PLACE, Failure
 from torchmigrate.console.terminal import Progress, wants_color
 
 
@@ -28,23 +29,32 @@ def artifacts() -> None:
 @click.option(
     "--output-format", "style", type=click.Choice(["text", "json"]), default="text", help="How to print."
 )
-@click.option("-o", "--output-file", metavar="FILE", help="Write to a file.")
-@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@click.option("-o", "--output-file", metavar="FILE", type=PLACE, help="Write to a file.")
+@click.argument("paths", nargs=-1, metavar="[PATHS]...", type=PLACE)
 def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> int:
     """Say what the model files in PATHS (default: here) are. Nothing in them is unpickled or run."""
     found = [reading.read(path) for path in reading.find(paths or (".",))]
     if not found:
-        raise Failure(f"no model file is in {', '.join(paths) or 'this folder'}")
+        output.print_lines(f"torchmigrate: no model file is in {', '.join(paths) or 'this folder'}")
     _print(listing.as_json(found) if style == "json" else listing.as_text(found), output_file)
     return 2 if any(one.error for one in found) else 0
 
 
 @artifacts.command()
-@click.option("-o", "--output", "target", metavar="PATH", required=True, help="The .pt2 file, or the folder.")
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    metavar="PATH",
+    type=PLACE,
+    required=True,
+    help="The .pt2 file, or the folder.",
+)
 @click.option(
     "--inputs",
     multiple=True,
     metavar="[METHOD=]FILE|SPEC",
+    type=PLACE,
     help="What to run it with: a file of torch.save, a folder of such, or types such as float32[2,3],int64[2].",
 )
 @click.option(
@@ -57,7 +67,10 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
 @click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance; default: torch.testing's.")
 @click.option("--aoti", is_flag=True, help="Also compile with AOTInductor, and compare again.")
 @click.option(
-    "--python", metavar="PATH", help="The interpreter with torch; default: the active environment's."
+    "--python",
+    metavar="PATH",
+    type=PLACE,
+    help="The interpreter with torch; default: the active environment's, or the one that runs this.",
 )
 @click.option(
     "--timeout",
@@ -75,13 +88,13 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Archives at a time."
 )
-@click.option("--report", metavar="FILE", help="Also write a report, as .md or .json.")
+@click.option("--report", metavar="FILE", type=PLACE, help="Also write a report, as .md or .json.")
 @click.option("--ray", is_flag=True, help="Convert on the nodes of a running Ray cluster.")
 @click.option("--ray-address", default="auto", show_default=True, help="The Ray cluster.")
 @click.option(
     "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
 )
-@click.argument("source", metavar="IN")
+@click.argument("source", metavar="IN", type=PLACE)
 def convert(source: str, target: str, **given: Any) -> int:
     """Convert the TorchScript archive IN, or those in a folder, and compare old and new on the same inputs."""
     from torchmigrate.artifacts import batch, report
@@ -122,7 +135,6 @@ def _wanted(given: dict[str, Any]) -> tuple[Any, str | None]:
     """What the options ask for, and the folder of inputs files, if one is named."""
     from torchmigrate.artifacts import inputs
     from torchmigrate.artifacts.conversion import Wanted
-    from torchmigrate.probe import collect
 
     files: dict[str, str] = {}
     specs: dict[str, list[inputs.Tree]] = {}
@@ -139,7 +151,7 @@ def _wanted(given: dict[str, Any]) -> tuple[Any, str | None]:
         dynamic = tuple(inputs.parse_dynamic(text) for text in given["dynamic"])
     except inputs.SpecError as error:
         raise Failure(f"{error}") from None
-    python = collect.find_python(given["python"], os.environ, Path.cwd())
+    python = _interpreter(given["python"])
     if python is None or not shutil.which(python):
         raise Failure(
             f"{python or 'a Python interpreter'} is not there; name one that has torch with --python"
@@ -161,6 +173,15 @@ def _wanted(given: dict[str, Any]) -> tuple[Any, str | None]:
         ),
         folder,
     )
+
+
+def _interpreter(named: str | None) -> str | None:
+    """The user's, as `collect.find_python` finds it; before any on ``PATH`` the one that runs this, where it has torch."""
+    from torchmigrate.probe import collect
+
+    python = collect.find_python(named, os.environ, Path.cwd())
+    is_by_chance = not named and python == collect.on_path(os.environ)
+    return sys.executable if is_by_chance and find_spec("torch") is not None else python
 
 
 def _of_method(text: str) -> tuple[str, str]:

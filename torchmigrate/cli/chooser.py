@@ -53,7 +53,12 @@ class Chooser:
         return answer in "ya"
 
     def _answer(self) -> str:
-        answer: str = click.prompt("Apply this fix?", type=click.Choice(list(ANSWERS)), default="n", err=True)
+        """One of `ANSWERS`. Raises KeyboardInterrupt where the user interrupts, and where the answers end."""
+        one_of = click.Choice(list(ANSWERS), case_sensitive=False)
+        try:
+            answer: str = click.prompt("Apply this fix?", type=one_of, default="n", err=True)
+        except click.Abort:  # which is an Exception: it would pass for a fault of the file's
+            raise KeyboardInterrupt from None
         return answer
 
     def _show(self, finding: Finding) -> None:

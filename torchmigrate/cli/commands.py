@@ -73,6 +73,7 @@ VARIABLES = "Settings are environment variables too: TORCHMIGRATE_TARGET_VERSION
 cache_folder = click.option(
     "--cache-dir",
     metavar="DIR",
+    type=options.PLACE,
     envvar=options.variable("cache_dir"),
     default=cache.default_folder,
     help="Where results are kept for later runs.  [default: the user's cache folder]",
@@ -117,10 +118,17 @@ def common(command: Command) -> Command:
             is_flag=True,
             help="Neither use nor keep results of earlier runs.",
         ),
-        click.option("-o", "--output-file", metavar="FILE", help="Write the report to a file."),
-        click.option("--stdin-filename", metavar="PATH", help="The name of the file that comes as `-`."),
+        click.option(
+            "-o", "--output-file", metavar="FILE", type=options.PLACE, help="Write the report to a file."
+        ),
+        click.option(
+            "--stdin-filename",
+            metavar="PATH",
+            type=options.PLACE,
+            help="The name of the file that comes as `-`.",
+        ),
         options.of_settings,
-        click.argument("paths", nargs=-1, metavar="[PATHS]..."),
+        click.argument("paths", nargs=-1, metavar="[PATHS]...", type=options.PLACE),
     ):
         command = decorate(command)
     return command
@@ -130,8 +138,18 @@ def common(command: Command) -> Command:
 @common
 @adopting.options
 @click.option("--with-probe", is_flag=True, help="Also say whether this machine can run the target version.")
-@click.option("--python", metavar="PATH", help="The interpreter for --with-probe; default: python3 on PATH.")
-@click.option("--show-settings", metavar="FILE", help="Print what holds for FILE, and check nothing.")
+@click.option(
+    "--python",
+    metavar="PATH",
+    type=options.PLACE,
+    help="The interpreter for --with-probe; default: python3 on PATH.",
+)
+@click.option(
+    "--show-settings",
+    metavar="FILE",
+    type=options.PLACE,
+    help="Print what holds for FILE, and check nothing.",
+)
 @click.option("--show-files", is_flag=True, help="List the files to check, and check nothing.")
 @click.option("--fix", "mends", is_flag=True, help="Also write the fixed files, as `fix --apply` does.")
 @mending.common
@@ -150,9 +168,15 @@ def check(
     """Report what an upgrade breaks, deprecates or supersedes in PATHS (default: here)."""
     from torchmigrate.run import runner
 
-    if (mends or diff) and (with_probe or show_settings is not None or show_files):
+    shows, adopts = show_settings is not None or show_files, add_ignore is not None or given["write_baseline"]
+    if (mends or diff) and (with_probe or shows or adopts):
         raise click.UsageError(
-            "--fix and --diff go with none of --with-probe, --show-settings and --show-files"
+            "--fix and --diff go with none of --with-probe, --show-settings, --show-files, --add-ignore and "
+            "--write-baseline"
+        )
+    if shows and adopts:
+        raise click.UsageError(
+            "--show-settings and --show-files check nothing, and there is nothing to --add-ignore or --write-baseline"
         )
     if mends or diff:
         wanted = mending.Mending(mends and not diff, exit_non_zero_on_fix=exit_non_zero_on_fix)
@@ -197,6 +221,7 @@ def check(
 @click.option(
     "--summary",
     metavar="FILE",
+    type=options.PLACE,
     help="With --apply: what changed and what is left, in Markdown for a pull request.",
 )
 @mending.common
@@ -222,7 +247,12 @@ def fix(
 
 @cli.command()
 @click.option(
-    "--format", "style", type=click.Choice(["table", "json"]), default="table", help="How to print."
+    "--output-format",
+    "--format",
+    "style",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    help="How to print.",
 )
 def rules(style: str) -> int:
     """List all rules."""

@@ -34,7 +34,7 @@ def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str
     default=None,
     help="How to print.  [default: text; md for --from]",
 )
-@click.option("-o", "--output-file", metavar="FILE", help="Write to a file.")
+@click.option("-o", "--output-file", metavar="FILE", type=options.PLACE, help="Write to a file.")
 @click.argument("names", nargs=-1, metavar="[NAMES]...", shell_complete=complete)
 def ledger(
     names: tuple[str, ...],

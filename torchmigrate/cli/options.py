@@ -20,6 +20,9 @@ from torchmigrate.settings.settings import CODES, FLAG, PER_FILE, SHOWN, Kind, d
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+PLACE = click.Path(readable=False)
+"""A file or a folder, or where one is to be: shells complete it, and nothing is asked of it by the option itself."""
+
 
 class Failure(click.ClickException):
     """Ends the command with a message and exit status 2."""
@@ -51,6 +54,7 @@ def settings_but(*names: str) -> Callable[[Command], Command]:
             "--config",
             envvar=variable("config"),
             metavar="FILE",
+            type=PLACE,
             help="The configuration file; default: the nearest.",
         )(command)
         for one in reversed(fields()):

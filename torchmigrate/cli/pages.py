@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from torchmigrate.model.rule import Rule
     from torchmigrate.model.versions import Version
 
+COLUMNS = {
+    "Code": "code",
+    "Name": "name",
+    "Family": "family",
+    "Deprecated": "deprecated",
+    "Breaks": "breaks",
+    "Fix": "safety",
+}
+LEAST_SUMMARY = 50
+
 
 def as_json(rules: Mapping[str, Rule]) -> str:
     """A JSON list of all rules, by code."""
@@ -24,27 +34,48 @@ def as_json(rules: Mapping[str, Rule]) -> str:
 
 
 def as_table(rules: Mapping[str, Rule]) -> str:
-    """A table of all rules, as wide as the terminal, or as its content where there is none."""
+    """A table of all rules, as wide as its content, or with the columns that a terminal has room for."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for header in ("Code", "Name", "Family", "Deprecated", "Breaks", "Fix", "Summary"):
-        table.add_column(header, no_wrap=header == "Code", overflow="fold")
-    for rule in _sorted(rules):
-        facts = _facts(rule)
-        summary = facts["summary"] if rule.default else f"{facts['summary']} (off by default)"
-        row = [facts[key] or "" for key in ("code", "name", "family", "deprecated", "breaks", "safety")]
-        table.add_row(*(Text(cell) for cell in (*row, summary)))
-    text = io.StringIO()
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
     color = wants_color("auto", sys.stdout)
+    listed = [_facts(rule) for rule in _sorted(rules)]
+    columns = _columns(listed, width)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for header in columns:
+        table.add_column(header, no_wrap=True)
+    table.add_column("Summary", overflow="fold")
+    for facts in listed:
+        summary = facts["summary"] if facts["default"] else f"{facts['summary']} (off by default)"
+        table.add_row(*(Text(facts[key] or "") for key in columns.values()), Text(summary))
+    text = io.StringIO()
     console = Console(
         file=text, width=width, force_terminal=color, color_system="standard" if color else None
     )
     console.print(table)
     return "".join(line.rstrip() + "\n" for line in text.getvalue().splitlines())
+
+
+def _columns(listed: Sequence[Mapping[str, Any]], width: int) -> dict[str, str]:
+    """The columns beside the summary that leave `LEAST_SUMMARY` of ``width`` to it: header → fact."""
+    left = width - LEAST_SUMMARY
+    shown: dict[str, str] = {}
+    for header in (
+        "Code",
+        "Fix",
+        "Name",
+        "Family",
+        "Deprecated",
+        "Breaks",
+    ):  # what is wanted most comes first
+        key = COLUMNS[header]
+        left -= 2 + max(len(header), *(len(facts[key] or "") for facts in listed))
+        if left < 0 and shown:
+            break
+        shown[header] = key
+    return {header: key for header, key in COLUMNS.items() if header in shown}
 
 
 def asked(names: Sequence[str], rules: Mapping[str, Rule]) -> list[Rule]:

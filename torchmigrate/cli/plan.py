@@ -24,12 +24,12 @@ FORMATS = ("text", "md", "html", "json")
     "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
 )
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep results of earlier runs.")
-@click.option("-o", "--output-file", metavar="FILE", help="Write the plan to a file.")
+@click.option("-o", "--output-file", metavar="FILE", type=options.PLACE, help="Write the plan to a file.")
 @click.option(
     "--output-format", "style", type=click.Choice(FORMATS), default="text", help="How to print the plan."
 )
 @options.settings_but("output_format", "show", "fail_on", "unsafe_fixes")
-@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@click.argument("paths", nargs=-1, metavar="[PATHS]...", type=options.PLACE)
 def plan(paths: tuple[str, ...], style: str, color: str, output_file: str | None, **given: Any) -> int:
     """Say in which order to do what an upgrade of PATHS (default: here) takes.
 

@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from torchmigrate.cli import output
-from torchmigrate.cli.options import Failure
+from torchmigrate.cli.options import PLACE, Failure
 from torchmigrate.console.terminal import shown, wants_color
 from torchmigrate.model import versions
 from torchmigrate.model.findings import FileResult, Finding
@@ -37,13 +37,16 @@ FORMATS = ("text", "full", "concise", "json", "github", "sarif")
 
 
 @click.command()
-@click.option("--python", metavar="PATH", help="The interpreter to judge; default: the active environment's.")
+@click.option(
+    "--python",
+    metavar="PATH",
+    type=PLACE,
+    help="The interpreter to judge; default: the active environment's.",
+)
 @click.option("--target-version", metavar="VERSION", help="The torch to install; default: the newest known.")
 @click.option("--smoke", is_flag=True, help="Also run torch, stage by stage.")
 @click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON, and judge nothing.")
-@click.option(
-    "--facts", metavar="FILE", type=click.Path(), help="Judge recorded facts instead of this machine."
-)
+@click.option("--facts", metavar="FILE", type=PLACE, help="Judge recorded facts instead of this machine.")
 @click.option(
     "--project", metavar="PATH", type=click.Path(exists=True), help="Judge what PATH's files would install."
 )
@@ -63,7 +66,7 @@ FORMATS = ("text", "full", "concise", "json", "github", "sarif")
 @click.option(
     "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
 )
-@click.option("-o", "--output-file", metavar="FILE", help="Write to a file.")
+@click.option("-o", "--output-file", metavar="FILE", type=PLACE, help="Write to a file.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings.")
 @click.argument("files", nargs=-1, metavar="[FILES]...", type=click.Path(path_type=Path))
 def probe(**given: Any) -> int:

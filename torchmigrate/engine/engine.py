@@ -53,7 +53,9 @@ class Engine:
             from torchmigrate.engine.foreign_file import ForeignFile
             from torchmigrate.foreign.source import ForeignSource
 
-            return ForeignFile(ForeignSource.read(path, data), self.rules, project)
+            source = ForeignSource.read(path, data)
+            source.links = links
+            return ForeignFile(source, self.rules, project)
         if self._last is None or self._last.raw is not data or self._last.path != path:
             self._last = read(path, data)
         return Module(self._last, self.rules, project, links)

@@ -41,11 +41,13 @@ class ForeignFile(Subject):
 
     def facts(self, said: Said) -> Facts:
         """What it tells the others."""
-        return Facts(mentions=tuple(said.mentions), provisional=said.asked_project)
+        exports = dict(self._source.reading.exports)
+        return Facts(exports, mentions=tuple(said.mentions), provisional=said.asked_project)
 
     def edited(self, edits: Sequence[Edit]) -> ForeignFile:
         """The file with edits made: what it names is the same."""
         source = ForeignSource.read(self._source.path, self._source.replaced(edits))
+        source.links = self._source.links
         if [use.name for use in source.reading.uses] != [use.name for use in self._source.reading.uses]:
             raise VerifyError("an edit changes what the file names")
         return ForeignFile(source, self._rules, self._project)

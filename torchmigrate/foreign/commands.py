@@ -18,6 +18,8 @@ _VARIANT = re.compile(r"pytorch\.org/libtorch/((?:nightly/|test/)?(?:cpu|cu\d+|r
 _VERSION = re.compile(r"-(\d+\.\d+(?:\.\d+)?)(?:%2B|\+|[-_.])")
 _ARCHIVER = re.compile(r"(?<![\w./-])torch-model-archiver(?![\w.-])(?P<arguments>(?:\\\r?\n|[^\n;&|])*)")
 _SERIALIZED = re.compile(r"--serialized-file[=\s\\]+[\"']?(?P<file>[^\s\"'\\]+)")
+_SAID = re.compile(r"\b(?:echo|printf)\b[^\n;&|]*\Z")
+_VARIABLE = re.compile(r"\$(?:\{[^}]*\}|\([^)]*\)|\w+)")
 
 
 def archives(language: str, view: str) -> Iterator[ForeignUse]:
@@ -31,9 +33,12 @@ def archives(language: str, view: str) -> Iterator[ForeignUse]:
 
 def archived(view: str) -> Iterator[ForeignUse]:
     """The TorchScript files that are packed for TorchServe; with a ``--model-file`` it is a state dict that is packed."""
-    for match in _ARCHIVER.finditer(without_comments("commands", view)):
+    text = without_comments("commands", view)
+    for match in _ARCHIVER.finditer(text):
         found = _SERIALIZED.search(match["arguments"])
-        if found is None or "--model-file" in match["arguments"] or not model_file(found["file"]):
+        if found is None or "--model-file" in match["arguments"] or _SAID.search(text, 0, match.start()):
+            continue
+        if not model_file(_VARIABLE.sub("x", found["file"])):
             continue
         start = match.start("arguments")
         span = Span(start + found.start(), start + found.end())

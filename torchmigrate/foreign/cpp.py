@@ -6,9 +6,10 @@ A small resolver over tokens: scopes by braces, the names that each declares, al
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from types import MappingProxyType
 
 from torchmigrate.foreign import files
 from torchmigrate.foreign.tokens import MARK, STRING, WORD, Token, arguments, tokens
@@ -34,6 +35,13 @@ _NO_RUNTIME = re.compile(
     r"torch/csrc/jit/(?:serialization/(?:pickle|unpickle)\w*|runtime/custom_operator|api/object)\.h"
 )
 _TYPES = ("class", "struct", "enum", "union")
+_BEFORE_CALLS = frozenset(
+    {"return", "co_return", "co_yield", "co_await", "throw", "new", "else", "do", "case", "and", "or", "not"}
+)
+"""The words before a name in front of a bracket that do not make it a declaration."""
+_INCLUDE = re.compile(rb"^[ \t]*#[ \t]*(?:include|import)[ \t]*[\"<]([^\">\n]+)[\">]", re.MULTILINE)
+_EVERYTHING = "*"
+"""The name, among those that a header has, of the namespaces that it uses."""
 
 
 @dataclass(slots=True)
@@ -47,11 +55,29 @@ class _Scope:
 
 
 class _Reader:
-    def __init__(self, found: Sequence[Token]) -> None:
+    def __init__(self, found: Sequence[Token], included: Mapping[str, str]) -> None:
         self.tokens = found
-        self.scopes = [_Scope()]
         self.namespaces: dict[str, _Scope] = {}
+        for name, target in included.items():
+            around, _, last = name.rpartition("::")
+            scope = self.namespaces.setdefault(around, _Scope())
+            if last == _EVERYTHING:
+                scope.used.append(target)
+            else:
+                scope.aliases[last] = target
+        self.scopes = [self.namespaces.setdefault("", _Scope())]
         self.index = 0
+
+    @property
+    def exports(self) -> dict[str, str]:
+        """The names of torch's that an including file has from here: ``app::Module`` → ``torch::jit::Module``."""
+        made: dict[str, str] = {}
+        for whole, scope in self.namespaces.items():
+            used = [(_EVERYTHING, name) for name in reversed(scope.used)]
+            for name, target in (*scope.aliases.items(), *used):
+                if target == "torch" or target.startswith(_JIT):
+                    made[f"{whole}::{name}" if whole else name] = target
+        return made
 
     def read(self) -> Iterator[ForeignUse]:
         self._declare_namespaces()
@@ -114,7 +140,8 @@ class _Reader:
         if not namespace:
             return _Scope()
         whole = "::".join([*(scope.namespace for scope in self.scopes if scope.namespace), namespace])
-        return self.namespaces.setdefault(whole, _Scope(namespace))
+        known = self.namespaces.setdefault(whole, _Scope())
+        return _Scope(namespace, known.aliases, known.used, known.declared)
 
     def _names(self, index: int) -> list[str]:
         """The words of ``a::b`` from ``index`` on."""
@@ -159,24 +186,24 @@ class _Reader:
         self.index += max(0, 2 * len(names) - 1)
         if names and self._mark(0) == "=":
             self.index += 1
-            absolute = self._mark(0) == "::"
-            self.index += absolute
-            target = self._names(self.index)
-            self.index += max(0, 2 * len(target) - 1)
-            known = self._resolved(target, absolute=absolute)
+            target, known = self._taken()
             self.scopes[-1].aliases[names[0]] = known if known is not None else "::".join(["", *target])
             return ""
         return "::".join(names)
+
+    def _taken(self) -> tuple[list[str], str | None]:
+        """Takes the name of a namespace: its words, and what it is of torch's."""
+        absolute = self._mark(0) == "::"
+        self.index += absolute
+        names = self._names(self.index)
+        self.index += max(0, 2 * len(names) - 1)
+        return names, self._resolved(names, absolute=absolute)
 
     def _using(self) -> Iterator[ForeignUse]:
         self.index += 1
         if self._mark(0) == "namespace":
             self.index += 1
-            absolute = self._mark(0) == "::"
-            self.index += absolute
-            names = self._names(self.index)
-            self.index += max(0, 2 * len(names) - 1)
-            known = self._resolved(names, absolute=absolute)
+            _, known = self._taken()
             if known is not None:
                 self.scopes[-1].used.append(known)
             return
@@ -227,7 +254,7 @@ class _Reader:
             self.index = start + 1
             return
         self.index += 2 * len(names) - 1
-        if before in (".", "->"):
+        if before in (".", "->") or (len(names) == 1 and self._is_declared(start)):
             return
         name = self._resolved(names, absolute=absolute)
         if name is None or not name.startswith(f"{_JIT}::"):
@@ -238,6 +265,12 @@ class _Reader:
         span = Span(self.tokens[start].start, self.tokens[self.index - 1].end)
         inside = arguments(self.tokens, self.index) if self._mark(0) == "(" else ()
         yield ForeignUse(name, span, files.given(inside, self.tokens) if inside else "", calls=True)
+
+    def _is_declared(self, start: int) -> bool:
+        """Whether the word at ``start`` is the name of a function that is declared there: a type stands before it."""
+        before = self.tokens[start - 1] if start else None
+        is_type = before is not None and before.kind == WORD and before.text not in _BEFORE_CALLS
+        return is_type and self._mark(0) == "("
 
     def _resolved(self, names: Sequence[str], *, absolute: bool) -> str | None:
         """The full name of something of torch's, without the leading colons; None for anything else."""
@@ -285,10 +318,21 @@ def _official(names: Sequence[str]) -> str:
     return "::".join(names)
 
 
-def read(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
-    """What of torch's a source names, and its tokens. Raises NoGrammar."""
+def read(
+    text: bytes, included: Mapping[str, str] = MappingProxyType({})
+) -> tuple[list[ForeignUse], list[Token], dict[str, str]]:
+    """What of torch's a source names, its tokens, and what it hands on to those that include it. Raises NoGrammar.
+
+    ``included`` is what it has from the headers that it includes, as those hand it on.
+    """
     found = tokens("cpp", text)
-    return list(_Reader(found).read()), found
+    reader = _Reader(found, included)
+    return list(reader.read()), found, reader.exports
+
+
+def headers(text: bytes) -> list[str]:
+    """The headers that a source includes, as they are spelled."""
+    return [name.decode("utf-8", "replace") for name in _INCLUDE.findall(text)]
 
 
 def implemented(found: Sequence[Token]) -> Iterator[str]:

@@ -54,6 +54,8 @@ def jvm(language: str, text: bytes) -> tuple[list[ForeignUse], list[Token]]:
             if token.text == "package" or names[:2] != ["org", "pytorch"]:
                 if token.text == "import" and names:
                     imports.names[names[-1]] = ""
+                elif names == ["org", "pytorch"]:  # it sees the classes of its own package
+                    imports.everything.append("org.pytorch")
                 continue
             name = ".".join(names)
             if found[end - 1 : end + 1] and _text(found, end) == "." and _text(found, end + 1) == "*":

@@ -20,9 +20,14 @@ _STYLE_OF = {
 }
 
 
+def style_of(language: str) -> str:
+    """How comments are written in ``language``: ``slashes``, ``hash`` or ``xml``."""
+    return _STYLE_OF.get(language, "slashes")
+
+
 @cache
 def _pattern(language: str) -> re.Pattern[str]:
-    return re.compile(_STYLES[_STYLE_OF.get(language, "slashes")], re.DOTALL)
+    return re.compile(_STYLES[style_of(language)], re.DOTALL)
 
 
 def comments(language: str, view: str) -> Iterator[Span]:

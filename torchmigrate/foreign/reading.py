@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,9 @@ from torchmigrate.model.findings import Span
 
 if TYPE_CHECKING:
     from torchmigrate.foreign.tokens import Token
+    from torchmigrate.semantics.links import Links
 
 _CODE: dict[str, Callable[[bytes], tuple[list[ForeignUse], list[Token]]]] = {
-    "cpp": cpp.read,
     "java": partial(dotted.jvm, "java"),
     "kotlin": partial(dotted.jvm, "kotlin"),
     "swift": swift.read,
@@ -49,19 +49,23 @@ class Reading:
     """The model files that it names, each with its place."""
     classes: Sequence[str] = ()
     """The Objective-C classes that it implements."""
+    exports: Mapping[str, str] = field(default_factory=dict)
+    """The names of torch's that a C++ source hands on to those that include it."""
 
 
-def read(path: str, text: bytes) -> Reading:
-    """Reads one file. Raises SourceError if it is malformed."""
+def read(path: str, text: bytes, links: Links | None = None) -> Reading:
+    """Reads one file, with what it has from others by ``links``. Raises SourceError if it is malformed."""
     language = languages.language_of(path)
-    if language is None or not languages.concerns(language, text):
+    if language is None:
         return Reading()
-    if language in _CODE:
+    included = _included(text, links) if language == "cpp" and links is not None else {}
+    if not included and not languages.concerns(language, text):
+        return Reading()
+    if language in languages.MODULES:
         try:
-            uses, found = _CODE[language](text)
+            return _of_code(language, text, included)
         except NoGrammar:
             return Reading([ForeignUse(UNREAD, Span(*languages.place(language, text) or (0, 0)))])
-        return _of_code(language, uses, found)
     view = text.decode("latin-1")
     uses = [*_LINES[language](view)]
     if language in _FETCHING:
@@ -69,10 +73,19 @@ def read(path: str, text: bytes) -> Reading:
     return Reading(_in_order(uses), [(use.file, use.span) for use in uses if use.file])
 
 
-def _of_code(language: str, uses: Iterable[ForeignUse], found: Sequence[Token]) -> Reading:
+def _of_code(language: str, text: bytes, included: Mapping[str, str]) -> Reading:
+    exports: Mapping[str, str] = {}
+    if language == "cpp":
+        uses, found, exports = cpp.read(text, included)
+    else:
+        uses, found = _CODE[language](text)
     named = [(name, Span(token.start, token.end)) for name, token in files.named_files(found)]
     classes = list(cpp.implemented(found)) if language == "cpp" else []
-    return Reading(_in_order(uses), named, classes)
+    return Reading(_in_order(uses), named, classes, exports)
+
+
+def _included(text: bytes, links: Links) -> dict[str, str]:
+    return {name: target for header in cpp.headers(text) for name, target in links.included(header).items()}
 
 
 def _in_order(uses: Iterable[ForeignUse]) -> list[ForeignUse]:

@@ -6,6 +6,7 @@ import codecs
 from functools import cached_property
 from itertools import pairwise
 from os import PathLike, fspath
+from typing import TYPE_CHECKING
 
 from torchmigrate.foreign import lines
 from torchmigrate.foreign.reading import Reading
@@ -13,6 +14,9 @@ from torchmigrate.foreign.reading import read as read_uses
 from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Span
 from torchmigrate.text.source import Source
+
+if TYPE_CHECKING:
+    from torchmigrate.semantics.links import Links
 
 
 class ForeignSource(Source):
@@ -32,10 +36,13 @@ class ForeignSource(Source):
             return cls(fspath(path), data, text.decode("latin-1").encode(), "latin-1")
         return cls(fspath(path), data, text, "utf-8", bom)
 
+    links: Links | None = None
+    """What the file has from others."""
+
     @cached_property
     def reading(self) -> Reading:
         """What the file names. Raises SourceError if it is malformed."""
-        return read_uses(self.path, self.text)
+        return read_uses(self.path, self.text, self.links)
 
     def comments_and_statements(self) -> tuple[list[Span], list[Span]]:
         """The comments, and the lines with code, of which a comment at the end or on a line before speaks."""

@@ -9,7 +9,7 @@ from torchmigrate.foreign.lines import without_comments
 from torchmigrate.foreign.use import ForeignUse
 from torchmigrate.model.findings import Span
 
-_FIELD = r"^[ \t{{,]*{name}\s*:\s*(?P<value>[\"'](?P<text>[^\"']*)[\"'])"
+_FIELD = r"(?:^|[\s{{,;\"']){name}\s*:\s*(?P<value>[\"'](?P<text>[^\"']*)[\"'])"
 _DEFAULT = "model.pt"
 """The file that the backend loads where the configuration names none.
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import socket
 import zipfile
+from collections.abc import Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +97,24 @@ def reach(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=5).close()
 
 
+def zipped(files: Sequence[str], library: str = "") -> bytes:
+    """A zip file to import from: ``files`` of this package, by their paths in it, and all of a ``library``.
+
+    The packages around them are empty, unless their ``__init__.py`` is among the files.
+    """
+    package = resources.files("torchmigrate")
+    around = {f"{os.path.dirname(name)}/__init__.py".lstrip("/") for name in files} | {"__init__.py"}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(around - set(files)):
+            archive.writestr(f"torchmigrate/{name}", "")
+        for name in files:
+            archive.writestr(f"torchmigrate/{name}", (package / name).read_bytes())
+        if library:
+            _add(archive, resources.files(library), library)
+    return out.getvalue()
+
+
 def _add(archive: zipfile.ZipFile, folder: Traversable, name: str) -> None:
     """Adds the Python files of a package to an archive."""
     for entry in folder.iterdir():
@@ -106,11 +126,5 @@ def _add(archive: zipfile.ZipFile, folder: Traversable, name: str) -> None:
 
 def shipped() -> bytes:
     """The package as a zip file, as far as it takes to collect facts."""
-    package = resources.files("torchmigrate")
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("torchmigrate/__init__.py", "")
-        for name in (*SHIPPED, *(f"snippets/{name}" for name in SHIPPED_SNIPPETS)):
-            archive.writestr(f"torchmigrate/probe/{name}", (package / "probe" / name).read_text("utf-8"))
-        _add(archive, resources.files(SHIPPED_LIBRARY), SHIPPED_LIBRARY)
-    return out.getvalue()
+    names = (*SHIPPED, *(f"snippets/{name}" for name in SHIPPED_SNIPPETS))
+    return zipped([f"probe/{name}" for name in names], SHIPPED_LIBRARY)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from torchmigrate.gates.gate import spelled
 from torchmigrate.gates.kinds import is_document
+from torchmigrate.gates.languages import language_of
 from torchmigrate.gates.watch import Watch
 from torchmigrate.project.mentions import Facts
 from torchmigrate.project.project import Project, module_path
@@ -56,25 +57,39 @@ class Linker:
 
     def _export(self, path: str) -> dict[str, str]:
         """Publishes the names that hide a token; returns those that are new."""
-        names = {n: t for n, t in self.facts[path].exports.items() if self.watch.hides_token(t)}
+        names = self._hiding(path, self.facts[path].exports)
         return names if self.project.export(path, names) else {}
 
     def _hidden(self, path: str) -> dict[str, str]:
         """The known exports of a file that hide a token."""
-        return {n: t for n, t in self.project.exports[path].items() if self.watch.hides_token(t)}
+        return self._hiding(path, self.project.exports[path])
+
+    def _hiding(self, path: str, names: Mapping[str, str]) -> dict[str, str]:
+        if language_of(path) is not None:
+            return dict(names)
+        return {name: target for name, target in names.items() if self.watch.hides_token(target)}
 
     def _reached(self, fresh: Mapping[str, Mapping[str, str]], among: Iterable[str]) -> set[str]:
-        """The files that spell one of the exported names, and import from a module that exports it."""
-        exported = {name for names in fresh.values() for name in names}
-        imports = _imports({os.path.basename(module_path(path)) for path in fresh})
+        """The files that spell one of the exported names, and import from a module that exports it.
+
+        In C++ those that include it: what is included is handed on by them.
+        """
+        modules = {path: names for path, names in fresh.items() if language_of(path) is None}
+        exported = {name for names in modules.values() for name in names}
+        imports = _imports({os.path.basename(module_path(path)) for path in modules})
+        includes = _includes({os.path.basename(path) for path in fresh.keys() - modules.keys()})
         reached = set()
         for path in among:
             if is_document(path):
                 continue
             with contextlib.suppress(OSError):
-                data = self.read(path)
-                if any(True for _ in spelled(exported, data)) and imports.search(data):
-                    reached.add(path)
+                if language_of(path) is not None:
+                    if includes is not None and includes.search(self.read(path)):
+                        reached.add(path)
+                elif modules:
+                    data = self.read(path)
+                    if any(True for _ in spelled(exported, data)) and imports.search(data):
+                        reached.add(path)
         return reached
 
     def _open_unlinked(self, scanned: Iterable[str]) -> set[str]:
@@ -119,6 +134,15 @@ def _imports(modules: Iterable[str]) -> re.Pattern[bytes]:
         + rb")(?!\w))",
         re.MULTILINE,
     )
+
+
+def _includes(headers: Collection[str]) -> re.Pattern[bytes] | None:
+    """Matches an ``#include`` of one of the headers, whatever folder it names; None for no header."""
+    if not headers:
+        return None
+    one = b"|".join(re.escape(os.fsencode(header)) for header in sorted(headers))
+    expression = rb"^[ \t]*#[ \t]*(?:include|import)[ \t]*[\"<](?:[^\">\n]*/)?(?:" + one + rb")[\">]"
+    return re.compile(expression, re.MULTILINE)
 
 
 def _target(uses: Uses, name: str) -> str | None:

@@ -52,7 +52,7 @@ class Project:
         self._elsewhere: dict[tuple[str, ...], list[tuple[str, int, str]]] = {}
         self._spelling: dict[tuple[tuple[Sought, ...], str, tuple[str, ...]], list[tuple[str, int]]] = {}
         for path in self._paths:
-            self._by_stem.setdefault(os.path.basename(module_path(path)), []).append(path)
+            self._by_stem.setdefault(_stem(path), []).append(path)
 
     def __contains__(self, path: str) -> bool:
         """Whether the file is one of those that are looked at."""
@@ -152,6 +152,11 @@ class Project:
         """What names mean that the file at ``path`` imports from other files of the project."""
         return ProjectLinks(self, path)
 
+    def headers(self, spelled: str) -> list[str]:
+        """The files that ``#include <a/b.h>`` may mean, wherever they lie; ``spelled`` is normal."""
+        suffix = os.sep + spelled.lstrip(f"{os.pardir}{os.sep}")
+        return [path for path in self._by_stem.get(_stem(spelled), ()) if path.endswith(suffix)]
+
     def modules(self, parts: list[str]) -> list[str]:
         """The files that an absolute import of the module ``parts`` may mean, wherever they lie."""
         suffix = os.sep + os.path.join(*parts)
@@ -201,6 +206,15 @@ class ProjectLinks(Links):
         for path in self.files(dots, segments(module[dots:])):
             yield from (name for name in self._project.exports.get(path, ()) if not name.startswith("_"))
 
+    def included(self, header: str) -> Mapping[str, str]:
+        """As one that lies beside this file, else as the one of the project whose path ends so."""
+        spelled = os.path.normpath(header)
+        beside = os.path.join(os.path.dirname(self._path), spelled)
+        if beside in self._project:
+            return self._project.exports.get(beside, {})
+        places = [path for path in self._project.headers(spelled) if path != self._path]
+        return self._project.exports.get(places[0], {}) if len(places) == 1 else {}
+
     def files(self, dots: int, parts: list[str]) -> Iterator[str]:
         """The files that a module may be: relative to this file's folder, or absolute from a folder above."""
         folder = os.path.dirname(self._path)
@@ -245,6 +259,10 @@ def module_path(path: str) -> str:
     """The path without ``.py``, and a package's folder for its ``__init__.py``."""
     stem = os.path.splitext(path)[0]
     return os.path.dirname(stem) if os.path.basename(stem) == "__init__" else stem
+
+
+def _stem(path: str) -> str:
+    return os.path.basename(module_path(path))
 
 
 def _project_of(root: str) -> str:

@@ -84,7 +84,7 @@ def _more(number: int) -> str:
 
 def _row(finding: Finding, report: Report) -> str:
     where = code(place(finding)) if finding.path else ""
-    text = " ".join(filter(None, (finding.message, finding.hint)))
+    text = "; ".join(filter(None, (finding.message, finding.hint)))
     return f"| {where} | {_linked(finding.code, report)} {finding.severity.value} | {said(text)} |\n"
 
 

@@ -51,7 +51,7 @@ class Looker:
             data = file.read()
         except OSError as error:
             return Look.failure(file, f"cannot be read: {error.strerror or error}")
-        if not self.engines.screen.concerns(file.path, data):
+        if first and not self.engines.screen.concerns(file.path, data):
             return Look(None)
         key = self._key(place, file, data) if first and self.cache.keeps else None
         if key is not None:

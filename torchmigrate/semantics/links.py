@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 class Links:
@@ -19,3 +19,7 @@ class Links:
     def exported(self, module: str) -> Iterable[str]:
         """The names that ``from module import *`` brings and that stand for something of torch's."""
         return ()
+
+    def included(self, header: str) -> Mapping[str, str]:
+        """The names of torch's that a source in C++ has from ``header``, as its ``#include`` spells it."""
+        return {}

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from torchmigrate.adoption.ignoring import Ignore, ignoring
 from torchmigrate.model.findings import FileResult, Finding, Span
 from torchmigrate.model.vocabulary import Safety
 from torchmigrate.project import files
 from torchmigrate.server.documents import Document, Edits, TextDocument
 from torchmigrate.server.positions import Encoding, Range
 from torchmigrate.server.project import Project
-from torchmigrate.server.silence import silenced
 from torchmigrate.server.workspace import Diagnostic, Documents, Workspace, diagnostics, texts
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import Source, SourceError
 
 
 class Todo(NamedTuple):
@@ -152,15 +152,18 @@ def _only(wanted: Finding) -> Callable[[Finding], bool]:
 
 def _silenced(project: Project, documents: Documents, place: str, finding: Finding) -> dict[str, bytes]:
     """The content with a comment that silences a finding, and does nothing else; nothing where none can."""
-    document = documents[place]
     before = project.check(texts(documents), [place]).get(place)
     if before is None:
         return {}
-    for after in silenced(before.path, document.data, finding):
-        result = project.tried({**texts(documents), place: after}, place)
-        if result is not None and result.errors == before.errors and _is_less(result, before, finding.code):
-            return {place: after}
-    return {}
+    target, data = project.settings_of(place).target_version, documents[place].data
+    try:
+        after = ignoring(before.path, data, [finding], Ignore(), target, whole_file=False).data
+    except SourceError:
+        return {}
+    result = project.tried({**texts(documents), place: after}, place)
+    if result is None or result.errors != before.errors or not _is_less(result, before, finding.code):
+        return {}
+    return {place: after}
 
 
 def _is_less(after: FileResult, before: FileResult, code: str) -> bool:

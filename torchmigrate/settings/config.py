@@ -155,11 +155,12 @@ def _short(text: str) -> str:
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """The end of a message about the unknown ``name``: a suggestion, or what there is when nothing is near."""
+    """The end of a message about the unknown ``name``: a suggestion, or nothing where nothing is near."""
     import difflib
 
-    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
-    return f"; did you mean `{matches[0]}`?" if matches else ""
+    folded = {one.lower(): one for one in known}
+    matches = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
+    return f"; did you mean `{folded[matches[0]]}`?" if matches else ""
 
 
 def _table(path: str) -> dict[str, Any] | None:

@@ -227,6 +227,19 @@ def open_sizes(program: Any, args: tuple[Any, ...]) -> dict[str, list[tuple[int,
     return found
 
 
+def examples(
+    question: dict[str, Any], module: Any, method: str
+) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
+    """The inputs to run a method with, the first ones to export it with, and the beginning of the answer."""
+    (args, *more), origin = inputs_of(question, module, method)
+    flat = leaves(args)
+    for index, dim, _ in asked_dims(question, args):
+        if flat[index].shape[dim] < 2:  # what is 0 or 1 in the example, torch.export takes for a constant
+            flat[index] = resized(flat[index], dim, 2)
+    args = rebuilt(args, flat)
+    return [args, *more], {"inputs": [described(one) for one in args], "origin": origin, "notes": []}
+
+
 def convert(question: dict[str, Any], method: str) -> dict[str, Any]:
     """One method: converted, saved and compared."""
     torch = State.torch
@@ -234,16 +247,9 @@ def convert(question: dict[str, Any], method: str) -> dict[str, Any]:
 
     path, began = question["archive"], time.monotonic()
     module = load(path)
-    sets, origin = inputs_of(question, module, method)
-    args = sets[0]
+    sets, answer = examples(question, module, method)
+    args, notes = sets[0], answer["notes"]
     asked = asked_dims(question, args)
-    flat = leaves(args)
-    for index, dim, _ in asked:
-        if flat[index].shape[dim] < 2:  # what is 0 or 1 in the example, torch.export takes for a constant
-            flat[index] = resized(flat[index], dim, 2)
-    args = rebuilt(args, flat)
-    answer: dict[str, Any] = {"inputs": [described(one) for one in args], "origin": origin, "notes": []}
-    notes = answer["notes"]
     if any(getattr(one, "training", False) and kind(one).startswith(IN_TRAINING) for one in module.modules()):
         notes.append("saved in training mode, and converted so: dropout and batch norm behave as in training")
 
@@ -370,16 +376,8 @@ def variations(
 def package(question: dict[str, Any], method: str) -> dict[str, Any]:
     """The program of one method, compiled by AOTInductor and compared with the archive."""
     torch = State.torch
-    path, began = question["archive"], time.monotonic()
-    module = load(path)
-    sets, origin = inputs_of(question, module, method)
-    args = sets[0]
-    flat = leaves(args)
-    for index, dim, _ in asked_dims(question, args):
-        if flat[index].shape[dim] < 2:
-            flat[index] = resized(flat[index], dim, 2)
-    args = rebuilt(args, flat)
-    answer: dict[str, Any] = {"inputs": [described(one) for one in args], "origin": origin, "notes": []}
+    began, module = time.monotonic(), load(question["archive"])
+    (args, *_), answer = examples(question, module, method)
     before = outputs(getattr(module, method), [args])
     stage(f"compiling {method}")
     file = os.path.join(question["folder"], method + ".aoti.pt2")
