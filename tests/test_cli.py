@@ -29,7 +29,7 @@ from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.project.files import Input
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.tree import Tree
-from torchmigrate.run.write import beside
+from torchmigrate.run.write import Changed
 from torchmigrate.settings.settings import Settings
 
 SCRIPT = Rule(
@@ -56,10 +56,6 @@ class FixResult:
     after: bytes
     applied: tuple[Finding, ...]
     result: FileResult
-
-
-class Changed(Exception):
-    """As `torchmigrate.run.write.Changed`."""
 
 
 def read(file: Input) -> bytes:
@@ -138,14 +134,16 @@ def fake_fix(
 
 
 class NotWritten(Exception):
-    """As `torchmigrate.run.write.NotWritten`."""
+    """As `torchmigrate.run.together.NotWritten`."""
+
+    stays = ()
 
     def __init__(self, path: str, error: Exception) -> None:
         self.path = path
         self.error = error
 
 
-def fake_write(files: list[tuple[str, bytes, bytes]]) -> list[list[str]]:
+def fake_write(files: list[tuple[str, bytes, bytes]], folder: str) -> list[list[str]]:
     ((path, data, expected),) = files
     if Path(path).read_bytes() != expected:
         raise NotWritten(path, Changed("changed meanwhile"))
@@ -174,8 +172,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Cap
         ("run.selection", {"Selection": FakeSelection}),
         ("engine.registry", {"rules": lambda: RULES}),
         (
-            "run.write",
-            {"write_together": fake_write, "NotWritten": NotWritten, "Changed": Changed, "beside": beside},
+            "run.together",
+            {"write_together": fake_write, "NotWritten": NotWritten},
         ),
     ):
         module = types.ModuleType(f"torchmigrate.{name}")

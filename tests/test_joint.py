@@ -18,9 +18,10 @@ from torchmigrate.project.files import Input
 from torchmigrate.run import runner, selection
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.joint import FixResult, units
+from torchmigrate.run.journals import journals_in
 from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.together import NotWritten, unfinished, write_together
 from torchmigrate.run.tree import Tree
-from torchmigrate.run.write import NotWritten, write_together
 from torchmigrate.semantics.uses import Use
 
 RULE = Rule(
@@ -159,11 +160,11 @@ def test_of_files_that_are_written_together_all_are_or_none(tmp_path: Path) -> N
     paths[1].chmod(0o444)
     files = [(str(path), b"new", b"old") for path in paths]
     with pytest.raises(NotWritten) as raised:
-        write_together(files)
+        write_together(files, tmp_path)
     assert (raised.value.path, str(raised.value.error)) == (str(paths[1]), "it is read-only")
     assert [path.read_bytes() for path in paths] == [b"old"] * 3
     paths[1].chmod(0o644)
-    write_together(files)
+    write_together(files, tmp_path)
     assert [path.read_bytes() for path in paths] == [b"new"] * 3
     assert len(list(tmp_path.iterdir())) == 3
 
@@ -182,6 +183,32 @@ def test_replacements_before_one_that_fails_are_taken_back(
 
     monkeypatch.setattr(os, "replace", fails)
     with pytest.raises(NotWritten) as raised:
-        write_together([(str(tmp_path / name), b"new", b"old") for name in ("a.py", "b.py")])
+        write_together([(str(tmp_path / name), b"new", b"old") for name in ("a.py", "b.py")], tmp_path)
     assert raised.value.path == str(tmp_path / "b.py")
     assert [path.read_bytes() for path in sorted(tmp_path.iterdir())] == [b"old", b"old"]
+
+
+def test_what_cannot_be_taken_back_is_said_and_can_be_completed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_bytes(b"old")
+    replace = os.replace
+
+    def once(source: Path, target: Path) -> None:
+        monkeypatch.setattr(os, "replace", never)
+        replace(source, target)
+
+    def never(source: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", once)
+    with pytest.raises(NotWritten) as raised:
+        write_together([(str(tmp_path / name), b"new", b"old") for name in ("a.py", "b.py")], tmp_path)
+    assert raised.value.stays == [str(tmp_path / "a.py")]
+    monkeypatch.undo()
+    (journal,) = journals_in(tmp_path)
+    left = unfinished(journal)
+    assert left is not None
+    left.settle()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.py": b"new", "b.py": b"new"}

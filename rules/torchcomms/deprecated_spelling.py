@@ -22,7 +22,8 @@ put the tensors into one flat tensor.
 
 Fix safety: safe; the parameters of old and new names are the same. `_set_pg_timeout` warns since torch 2.14, where
 `set_timeout` appeared, and is rewritten where the project needs 2.14; so are the names that warn in 2.13 and 2.14, for
-these targets, where it needs 2.13. A name that is looked for with `hasattr` stays.
+these targets, where it needs 2.13. A name that is looked for with `hasattr` stays, and so does a function
+that is compared, or listed among others: what takes its place is another one.
 
 How to go back: the old names still work in torch 2.15.
 
@@ -126,6 +127,8 @@ def _fix(use: Use, old: str, new: _Successor, ctx: Context) -> Fix:
         raise NoFix(f"`{new.name}` needs torch {render(new.needed)}")
     if ctx.project.uses(use.symbol, kinds=_UNTOUCHED):
         raise NoFix("the project looks for the old name, or replaces it")
+    if use.is_itself_meant:
+        raise NoFix("the function itself is meant here, and what takes its place is another one")
     parent = use.parents[-1]
     if old == "reduce_op" and not (isinstance(parent, ast.Attribute) and parent.attr in _OPERATIONS):
         raise NoFix("`reduce_op` is of another class than `ReduceOp`; only its operations are the same")

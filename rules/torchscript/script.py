@@ -57,7 +57,7 @@ from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.semantics.calls import argument
 
 from ._authoring import purpose
-from ._authoring.authoring import SCRIPTS, TRACES_ASKS, traces
+from ._authoring.authoring import SCRIPTS, TRACES_ASKS, is_traced, traces
 from ._export import fixes
 from ._export.values import kind_of, made_by
 from ._script import bodies, fate, functions
@@ -119,5 +119,7 @@ def _fix(use: Use, ctx: Context) -> Fix:
     kind = kind_of(given, use, ctx) if given is not None else None
     if given is not None and kind in ("function", "class"):
         return functions.called(use, use.call, given, kind, ctx)
+    if kind is None and is_traced(ctx):
+        raise NoFix("this file asks whether it is traced, and a trace refuses compiled functions")
     bodies.check_body(made_by(given, use, ctx), use, ctx)
     return fixes.fix_of(use, ctx)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults.support import CHECK, FIX, NEW, OLD, Program, contents, many, plant, run
 from torchmigrate.project import files
-from torchmigrate.run import sharing, write
+from torchmigrate.run import sharing, together, write
 from torchmigrate.run.scanner import Progress, Scanner
 
 JSON = ("--output-format", "json", ".")
@@ -53,14 +53,14 @@ def before_writing(change: Callable[[], object]) -> Callable[[], None]:
     """Has ``change`` called when all fixes are worked out and none is written."""
 
     def start() -> None:
-        original = write.write_together
+        original = together.write_together
 
         def late(*arguments: object) -> object:
-            write.write_together = original
+            together.write_together = original
             change()
             return original(*arguments)  # type: ignore[arg-type]
 
-        write.write_together = late  # type: ignore[assignment]
+        together.write_together = late  # type: ignore[assignment]
 
     return start
 

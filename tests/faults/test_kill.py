@@ -6,6 +6,7 @@ one of the calls by which it changes the file system; which one is drawn, so tha
 
 from __future__ import annotations
 
+import hashlib
 import io
 import mmap
 import os
@@ -18,8 +19,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.faults.support import FIX, NEW, OLD, Program, contents, many, plant, run
-from torchmigrate.run import sharing, write
+import pytest
+
+from tests.faults.support import CHECK, FIX, NEW, OLD, Program, contents, many, plant, run
+from torchmigrate.run import sharing, together
+from torchmigrate.run.journals import journals_in
 
 FILES = 500
 KILLS = 200
@@ -115,10 +119,10 @@ class Stage:
     def _wait_at_writing(self, orders: int, statuses: int) -> None:
         """Called in the run at its start: sees to it that it waits for orders before it writes anything."""
         os.close(self._orders)
-        original = write.write_together
+        original = together.write_together
 
         def staged(*arguments: Any) -> Any:
-            write.write_together = original
+            together.write_together = original
             while order := os.read(orders, 8):
                 if (child := os.fork()) == 0:
                     Killer(struct.unpack("q", order)[0], self._counter).arm()
@@ -127,7 +131,7 @@ class Stage:
                 os.write(statuses, struct.pack("q", os.waitstatus_to_exitcode(status)))
             os._exit(0)
 
-        write.write_together = staged  # type: ignore[assignment]
+        together.write_together = staged  # type: ignore[assignment]
 
 
 def test_a_kill_while_files_are_written_leaves_each_old_or_new_and_a_rerun_completes(memory: Path) -> None:
@@ -204,3 +208,87 @@ def test_a_leftover_is_no_file_to_check(tmp_path: Path) -> None:
     tree = plant(tmp_path, {"a.py": OLD, ".torchmigrate-0123456789abcdef.tmp": OLD})
     assert run(*FIX, ".", folder=tree).status == 0
     assert contents(tree) == {"a.py": NEW, ".torchmigrate-0123456789abcdef.tmp": OLD}
+
+
+TOGETHER = {"a.py": b"one\n", "p/b.py": b"two\n", "p/c.py": b"three\n"}
+
+
+def killed_together(tree: Path, at: int, counter: mmap.mmap) -> int:
+    """The exit status of a process that replaces three files together and is killed at the point ``at``."""
+    if (child := os.fork()) == 0:
+        Killer(at, counter).arm()
+        together.write_together([(str(tree / name), NEW, old) for name, old in TOGETHER.items()], tree)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def test_a_kill_between_files_that_go_together_is_made_good(memory: Path) -> None:
+    counter = mmap.mmap(-1, 8)
+    tree = plant(memory, TOGETHER)
+    assert killed_together(tree, 0, counter) == 0
+    (points,) = struct.unpack("q", counter[:8])
+    assert points > 50
+    half = 0
+    for at in range(1, points + 1):
+        plant(tree, TOGETHER)
+        assert killed_together(tree, at, counter) == -signal.SIGKILL
+        found = contents(tree)
+        are_new = {found[name] == NEW for name in TOGETHER}
+        left = [one for journal in journals_in(tree) if (one := together.unfinished(journal))]
+        assert any(one.is_half for one in left) == (len(are_new) == 2), at
+        half += len(are_new) == 2
+        for one in left:
+            one.settle()
+        found = contents(tree)
+        assert len({found[name] == NEW for name in TOGETHER}) == 1, at
+        for name in found.keys() - TOGETHER.keys():
+            assert name.endswith(".tmp")
+            (tree / name).unlink()
+    assert half > 3
+
+
+def test_what_was_left_half_done_is_said_and_completed(tmp_path: Path) -> None:
+    counter = mmap.mmap(-1, 8)
+    tree = plant(tmp_path / "tree", {**TOGETHER, "pyproject.toml": b""})
+    at = 0
+    while {data == NEW for name, data in contents(tree).items() if name in TOGETHER} != {True, False}:
+        plant(tree, TOGETHER)
+        at += 1
+        assert killed_together(tree, at, counter) == -signal.SIGKILL
+    done = run(*CHECK, "--output-format", "json", ".", folder=tree)
+    assert (done.status, [*done.errors]) == (2, ["p/b.py", "p/c.py"])
+    assert (
+        "has changed a.py, but not this file, which goes with it: `torchmigrate fix" in done.errors["p/b.py"]
+    )
+    assert run(*CHECK, "p", folder=tree).status == 2
+    kept = contents(tree)
+
+    (tree / "p/c.py").write_bytes(b"x = 1\n")
+    done = run(*FIX, "--output-format", "json", ".", folder=tree)
+    assert "is not what it was: compare them" in done.errors["p/c.py"]
+    assert contents(tree)["p/b.py"] == TOGETHER["p/b.py"]
+    assert run(*FIX, ".", folder=tree).status == 0
+
+    plant(tree, kept)
+    done = run(*FIX, ".", folder=tree)
+    assert (done.status, b"p/b.py: changed, which a run that was killed had left to do" in done.err) == (
+        0,
+        True,
+    )
+    assert contents(tree) == {**dict.fromkeys(TOGETHER, NEW), "pyproject.toml": b""}
+
+
+@pytest.mark.parametrize(
+    "journal",
+    [
+        b"[" * 9999,
+        b'[{"path": "../out.py", "before": "%s", "after": ""}]' % hashlib.sha256(OLD).hexdigest().encode(),
+    ],
+)
+def test_a_journal_that_is_none_is_not_followed(tmp_path: Path, journal: bytes) -> None:
+    tree = plant(tmp_path / "tree", {"a.py": OLD, ".torchmigrate-0.journal": journal})
+    plant(tmp_path, {"out.py": OLD})
+    assert run(*CHECK, "a.py", folder=tree).status == 0
+    assert run(*FIX, ".", folder=tree).status == 0
+    assert contents(tmp_path) == {"tree/a.py": NEW, "out.py": OLD}

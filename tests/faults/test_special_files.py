@@ -74,13 +74,13 @@ def test_a_pipe_in_the_place_of_the_temporary_file_does_not_block(tmp_path: Path
     def leave() -> None:
         from torchmigrate.run import write
 
-        create = write._created
+        create = write.created
 
         def created(path: Path) -> int:
             os.mkfifo(path)
             return create(path)
 
-        write._created = created
+        write.created = created
 
     assert run(*FIX, ".", folder=tmp_path, before=leave).status == 0
     assert (tmp_path / "z.py").read_bytes() == NEW
@@ -93,13 +93,13 @@ def test_a_link_in_the_place_of_the_temporary_file_is_not_written_through(tmp_pa
     def leave() -> None:
         from torchmigrate.run import write
 
-        create = write._created
+        create = write.created
 
         def created(path: Path) -> int:
             path.symlink_to(tmp_path / "precious.txt")
             return create(path)
 
-        write._created = created
+        write.created = created
 
     done = run(*FIX, "--output-format", "json", ".", folder=tmp_path / "tree", before=leave)
     assert done.status == 2

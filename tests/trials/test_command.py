@@ -13,6 +13,7 @@ from torchmigrate.trials.command import Command, Outcome, read
 from torchmigrate.trials.copies import copied
 
 PYTEST = """\
+ERROR worker-3 restarted
 .F.                                                                      [100%]
 =========================== short test summary info ============================
 \x1b[31mFAILED\x1b[0m tests/test_a.py::test_b[1 x] - AssertionError: no - not so
@@ -52,11 +53,48 @@ def test_what_pytest_says() -> None:
     assert outcome.last == "2 failed, 41 passed, 1 skipped in 3.21s"
 
 
+CUT = """\
+=================================== FAILURES ===================================
+_________________________ TestX.test_of_a_long_name[1] _________________________
+
+    def test_of_a_long_name(self, a):
+>       f(a)
+E       RuntimeError: something that is too long for the line of a terminal
+
+tests/test_a.py:3: RuntimeError
+________________________________ test_other[2] _________________________________
+E   assert 1 == 2
+=========================== short test summary info ============================
+FAILED tests/test_a.py::TestX::test_of_a_long_name[1] - RuntimeError: somethin...
+FAILED tests/test_a.py::test_other[2]
+FAILED tests/test_a.py::test_unseen - Asser...
+3 failed in 3.21s
+"""
+
+
+def test_what_pytest_cuts_is_read_above() -> None:
+    outcome = read(CUT, 1, 3.2)
+    assert [*outcome.failures.values()] == [
+        "RuntimeError: something that is too long for the line of a terminal",
+        "assert 1 == 2",
+        "Asser...",
+    ]
+    assert outcome.passed == 0
+
+
 def test_what_unittest_says() -> None:
-    assert read(UNITTEST, 1, 0.1).failures == {
+    outcome = read(UNITTEST, 1, 0.1)
+    assert outcome.failures == {
         "test_a (tests.test_x.TestX.test_a)": "AssertionError: 1 != 2",
         "test_b (tests.test_x.TestX.test_b)": "RuntimeError: no",
     }
+    assert outcome.passed == 5
+    assert read("Ran 1 test in 0.1s\n\nOK\n", 0, 0.1).passed == 1
+
+
+def test_an_error_of_the_command_is_no_test_that_fails() -> None:
+    outcome = read("ERROR: file or directory not found: tests/no.py\n\nno tests ran in 0.00s\n", 4, 0.1)
+    assert (outcome.failures, outcome.passed) == ({}, None)
 
 
 def outcome(status: int = 0, *failures: str, passed: int | None = None, timed_out: bool = False) -> Outcome:
@@ -96,6 +134,11 @@ def test_what_is_worse_than_before(
         (outcome(4), FINE, "exits with 4"),
         (outcome(1, "a", timed_out=True), FINE, "takes longer"),
         (outcome(0), outcome(1), "exits with 1"),
+        (
+            outcome(2, "a", passed=0),
+            outcome(2, "a", passed=0),
+            "no test passes without any fix; a fails: why",
+        ),
     ],
 )
 def test_what_cannot_judge(one: Outcome, other: Outcome, reason: str) -> None:

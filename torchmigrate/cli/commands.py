@@ -194,6 +194,7 @@ def check(
     run = Session(**given)
     if run.format == "diff":
         raise click.UsageError("--output-format diff is for `torchmigrate fix`")
+    run.settle(apply=False)
     with Progress(sys.stderr, wanted=not run.quiet) as progress:
         for tree in run.trees:
             run.collect(runner.check(tree, cache=run.cache, progress=progress))

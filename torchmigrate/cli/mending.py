@@ -68,6 +68,7 @@ def mend(mending: Mending, given: Mapping[str, Any], *, diff: bool) -> int:
     mending.check(given["paths"])
     run = Session(**{**given, "output_format": "diff"} if diff else given)
     run.report.fixing, run.report.written = True, mending.apply
+    run.settle(apply=mending.apply)
     changed = 0
     if mending.commit_per_rule:
         from torchmigrate.cli import commits

@@ -5,6 +5,7 @@ Imports are kept inside the functions that need them, as in `torchmigrate.cli.co
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -181,19 +182,34 @@ class Session:
 
     def written(self, unit: Sequence[FixResult]) -> bool:
         """Replaces files, all or none; why none is becomes an error."""
-        from torchmigrate.run import write
+        from torchmigrate.project.folders import is_within
+        from torchmigrate.run import together
 
+        place = os.path.realpath(unit[0].path)
+        folder = next(tree.folder for tree in self.trees if is_within(place, tree.folder))
         try:
-            lost = write.write_together([(fixed.path, fixed.after, fixed.before) for fixed in unit])
-        except write.NotWritten as failed:
+            lost = together.write_together([(one.path, one.after, one.before) for one in unit], folder)
+        except together.NotWritten as failed:
             reason = f"cannot be written: {getattr(failed.error, 'strerror', None) or failed.error}"
             for fixed in unit:
                 why = reason if fixed.path == failed.path else f"left as it was: {failed.path} {reason}"
+                if fixed.path in failed.stays:
+                    why = f"changed, and cannot be changed back: {failed.path} {reason}"
                 self.collect([FileResult(fixed.path, errors=(FileError(fixed.path, why),))])
             return False
         for fixed, gone in zip(unit, lost, strict=True):
             self.say(f"{fixed.path}: the new file has not {', '.join(gone)}", wanted=bool(gone))
         return True
+
+    def settle(self, *, apply: bool) -> None:
+        """Completes what a run that was killed has left half-done, if ``apply``; what stays so becomes an error."""
+        from torchmigrate.run.journals import journals_in
+
+        for journal in [journal for tree in self.trees for journal in journals_in(tree.folder)]:
+            from torchmigrate.cli.unfinished import settled
+
+            for error in settled(journal, self.say, apply=apply):
+                self.collect([FileResult(error.path, errors=(error,))])
 
     def fails(self) -> bool:
         """Whether a finding is at or above ``--fail-on``."""
@@ -218,8 +234,6 @@ class Session:
 
     def _summarize_for_github(self) -> None:
         """Adds a page to the summary of the job that runs this, if one does."""
-        import os
-
         path = os.environ.get("GITHUB_STEP_SUMMARY")
         if self.format != "github" or not path:
             return

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from torchmigrate.gates.pairs import Pairs
+from torchmigrate.gates.pairs import CUSTOMARY, Pairs
 from torchmigrate.gates.prose import in_code
 from torchmigrate.gates.spelling import spelling_of
 from torchmigrate.model.symbols import segments
@@ -126,6 +126,7 @@ class Gate:
     def _present(self, text: bytes) -> Iterator[bytes]:
         """The tokens that the text spells, with what must stand beside them."""
         words = spelling_of(text).words
+        words = words.union(full for name, full in CUSTOMARY.items() if name in words)
         words = words.union(
             beginning
             for beginning, owner in self._beginnings.items()

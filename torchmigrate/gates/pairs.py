@@ -25,7 +25,7 @@ _BREAKS = frozenset((b" ", b"\t", b"\r", b"\n", b"\\"))
 _ANY = b""
 """The owner of an attribute of any object."""
 
-_CUSTOMARY = {
+CUSTOMARY = {
     b"F": b"functional",
     b"dist": b"distributed",
     b"dcp": b"checkpoint",
@@ -188,8 +188,8 @@ def _beginnings(parts: list[bytes]) -> Iterator[bytes]:
 
 def _renamed(names: set[bytes], text: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Those of the names that stand for another one, with the last part of that: ``th`` for ``torch``."""
-    for name in names & _CUSTOMARY.keys():
-        yield name, _CUSTOMARY[name]
+    for name in names & CUSTOMARY.keys():
+        yield name, CUSTOMARY[name]
     pieces = text.split(b" as ")
     for before, after in pairwise(pieces):
         alias = _WORD.match(after)

@@ -33,6 +33,11 @@ class Tree:
     is_whole: bool = True
     """Whether these are all files that can observe each other, as far as anything tells."""
 
+    @property
+    def folder(self) -> str:
+        """The folder that holds all that was named."""
+        return self.root or os.path.commonpath([os.path.dirname(file.place) for file in self.named])
+
 
 def is_of_interest(path: str) -> bool:
     """Whether some rule may look into files of this name."""

@@ -13,7 +13,7 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -28,15 +28,6 @@ class Changed(Exception):
     """The file is no longer what was read, or is about to be something else: somebody else writes it."""
 
 
-class NotWritten(Exception):
-    """Of files that are written together, the one at ``path`` could not be, and none is; ``error`` says why."""
-
-    def __init__(self, path: str, error: OSError | Changed) -> None:
-        super().__init__(path)
-        self.path = path
-        self.error = error
-
-
 def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> list[str]:
     """Makes ``data`` the content of the file ``path``, whose content is ``expected``.
 
@@ -49,37 +40,12 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> 
     file, and OSError (PermissionError for a file without write permission) if it cannot be written. The file is
     untouched then, and the temporary one gone.
     """
-    with _uninterrupted(), _ready(path, data, expected) as ready:
-        return ready()
-
-
-def write_together(files: Sequence[tuple[str, bytes, bytes]]) -> list[list[str]]:
-    """Does for several files, each as `write_atomic` takes it, what that does for one: all are replaced, or none.
-
-    Nothing is replaced before all are ready to be. Should a replacement fail even so, those before it are taken back.
-    Raises NotWritten.
-    """
-    done: list[list[str]] = []
-    with _uninterrupted(), contextlib.ExitStack() as stack:
-        path = ""
-        try:
-            ready = []
-            for path, data, expected in files:
-                ready.append(stack.enter_context(_ready(path, data, expected)))
-            for (path, *_), replace in zip(files, ready, strict=True):  # noqa: B007
-                done.append(replace())
-        except BaseException as error:
-            for path_done, data, expected in reversed(files[: len(done)]):
-                with contextlib.suppress(OSError, Changed):
-                    write_atomic(path_done, expected, data)
-            if isinstance(error, (OSError, Changed)):
-                raise NotWritten(path, error) from error
-            raise
-    return done
+    with uninterrupted(), ready(path, data, expected) as replace:
+        return replace()
 
 
 @contextlib.contextmanager
-def _ready(path: str | os.PathLike[str], data: bytes, expected: bytes) -> Iterator[Callable[[], list[str]]]:
+def ready(path: str | os.PathLike[str], data: bytes, expected: bytes) -> Iterator[Callable[[], list[str]]]:
     """The new content beside the file, and the function that puts it in the file's place; see `write_atomic`."""
     target = Path(os.path.realpath(path, strict=True))
     status = target.stat()
@@ -107,7 +73,7 @@ def _ready(path: str | os.PathLike[str], data: bytes, expected: bytes) -> Iterat
 
 
 @contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
+def uninterrupted() -> Iterator[None]:
     """Lets Ctrl-C wait for the end of the context: between two steps it would leave the temporary file behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -130,7 +96,7 @@ def beside(target: Path) -> Iterator[tuple[Path, IO[bytes]]]:
     """
     name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
     temporary = target.with_name(f".torchmigrate-{name}.tmp")
-    handle = _created(temporary)
+    handle = created(temporary)
     # The lock has to last until the file is renamed, which Windows does only with a file that nobody has open.
     lock = None if sys.platform == "win32" else os.dup(handle)
     try:
@@ -144,7 +110,7 @@ def beside(target: Path) -> Iterator[tuple[Path, IO[bytes]]]:
             os.close(lock)
 
 
-def _created(path: Path) -> int:
+def created(path: Path) -> int:
     """A new file, locked while it is open."""
     while True:
         try:
@@ -162,21 +128,33 @@ def _created(path: Path) -> int:
 def _remove_leftover(path: Path) -> None:
     """Removes a temporary file that nobody has open any more."""
     try:
-        if sys.platform == "win32":
-            os.unlink(path)  # fails while somebody has it open
-            return
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        try:
-            if not _locked(handle):
-                raise Changed("another run is writing it")
-            if _is_at(handle, path):
-                os.unlink(path)
-        finally:
-            os.close(handle)
+        with claimed(path):
+            os.unlink(path)
     except FileNotFoundError:
         return
     except OSError as error:
         raise OSError(f"{path} is in the way: {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
+def claimed(path: Path) -> Iterator[None]:
+    """A file of `created` that a run has left behind: for the time of the context no other run takes it.
+
+    Raises Changed if a run still has it open, and OSError (FileNotFoundError if it is gone).
+    """
+    if sys.platform == "win32":
+        os.rename(path, path)  # fails while somebody has it open
+        yield
+        return
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if not _locked(handle):
+            raise Changed("another run is writing it")
+        if not _is_at(handle, path):
+            raise FileNotFoundError(path)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _locked(handle: int) -> bool:

@@ -47,6 +47,20 @@ class Use:
     decorated: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | None = None
     """The definition that the symbol, or a call of it, decorates."""
 
+    @property
+    def is_itself_meant(self) -> bool:
+        """Whether a function is named as the one that it is, and not to be called here: among others in a list, compared,
+        as a key, or handed to a decorator (``@implements(torch.ger)``)."""
+        if self.kind is not Kind.REFERENCE:
+            return False
+        parent = self.parents[-1]
+        if isinstance(parent, ast.Dict):
+            return self.node in parent.keys
+        decorators = getattr(self.place.statement, "decorator_list", ())
+        return isinstance(parent, (ast.List, ast.Tuple, ast.Set, ast.Compare)) or any(
+            outer in decorators for outer in self.parents
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:

@@ -26,6 +26,11 @@ class Baseline:
         for outcome in (self.one, self.other):
             if outcome.timed_out or (outcome.status and not outcome.failures):
                 raise Unusable(f"it {outcome.says}, without any fix")
+            if outcome.failures and outcome.passed == 0:
+                test, message = next(iter(outcome.failures.items()))
+                raise Unusable(
+                    f"no test passes without any fix; {test} fails" + (f": {message}" if message else "")
+                )
         if self.one.status != self.other.status and self.one.failures == self.other.failures:
             raise Unusable(
                 f"it says one thing and another without any fix: it {self.one.says}; it {self.other.says}"

@@ -19,10 +19,17 @@ WATCH = Path(__file__).with_name("watch")
 FAILED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+?(?:\[.*?\])?)(?: - (?P<message>.*))?$", re.M)
 """A line of pytest's summary, https://docs.pytest.org/en/stable/how-to/output.html"""
 
-UNITTEST = re.compile(r"^(?:FAIL|ERROR): (?P<test>.+)$", re.M)
+SUMMARY = "short test summary info"
+"""The heading of that summary, above which a line of a log may look like one of these."""
+
+UNITTEST = re.compile(r"^={9,}\n(?:FAIL|ERROR): (?P<test>.+)$", re.M)
 """The head of a failure of unittest, https://docs.python.org/3/library/unittest.html"""
 
 PASSED = re.compile(r"\b(\d+) passed\b")
+PYTEST = re.compile(r"^=* ?\d+ (?:failed|errors?|skipped|xfailed|deselected|warnings?)\b.* in [\d.]+s", re.M)
+"""The last line of pytest where no test has passed."""
+RAN = re.compile(r"^Ran (?P<tests>\d+) tests? in .*\n\n(?:OK|FAILED|NO TESTS RAN)(?P<others>.*)$", re.M)
+"""The last lines of unittest: how many tests ran, and which of them did not pass."""
 RAISED = re.compile(r"^(?:E   +)?(\w+(?:\.\w+)*(?:Error|Exception|Failure)\b.*)$", re.M)
 
 
@@ -120,21 +127,34 @@ def read(
 ) -> Outcome:
     """What the output and the exit status of a run come to."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
-    failures = {found["test"]: found["message"] or "" for found in FAILED.finditer(plain)}
+    failures = {
+        found["test"]: _whole(found["message"] or "", found["test"], plain)
+        for found in FAILED.finditer(plain.rpartition(SUMMARY)[2])
+    }
     for found in UNITTEST.finditer(plain):
         raised = RAISED.search(plain, found.end())
         failures.setdefault(found["test"], raised[1] if raised else "")
-    passed = PASSED.findall(plain)
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
-    return Outcome(
-        status,
-        failures,
-        int(passed[-1]) if passed else None,
-        seconds,
-        lines[-1] if lines else "",
-        timed_out,
-        frozenset(imported),
-    )
+    last = lines[-1] if lines else ""
+    return Outcome(status, failures, _passed(plain), seconds, last, timed_out, frozenset(imported))
+
+
+def _whole(message: str, test: str, text: str) -> str:
+    """The message of a test that failed, which pytest cuts to the width of a terminal, from where it shows the failure."""
+    if message and not message.endswith("..."):
+        return message
+    name = re.escape(test.partition("::")[2].replace("::", "."))
+    shown = re.search(rf"^_+ {name} _+$(?:\n(?!_+ ).*)*?\nE +(?P<message>.*)$", text, re.M) if name else None
+    return shown["message"] if shown else message
+
+
+def _passed(text: str) -> int | None:
+    """How many tests have passed, as pytest or unittest says."""
+    if passed := PASSED.findall(text):
+        return int(passed[-1])
+    if ran := RAN.search(text):
+        return max(0, int(ran["tests"]) - sum(map(int, re.findall(r"=(\d+)", ran["others"]))))
+    return 0 if PYTEST.search(text) else None
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -81,6 +81,8 @@ class Trial:
             if asked not in said:
                 outcome = self._run(changes.made(wanted), limit, _named(wanted))
                 said[asked] = baseline.objection(outcome)
+                if reason := said[asked]:
+                    self.say(f"run {self._made}: {reason}")
                 after = outcome if said[asked] is None else after
             return said[asked]
 

@@ -52,7 +52,7 @@ def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity 
             return None
         if change.raises:
             missed = bool(reached.caught & (_ANY | {"RuntimeError"}))
-            mild = use.kind in _NOT_CALLED or is_itself_meant(use)
+            mild = use.kind in _NOT_CALLED or use.is_itself_meant
             return None if missed else Severity.INFO if mild else severity
         return None if is_missed(use, reached) else severity
     if use.kind in (Kind.STRING, Kind.ASSIGNMENT) and change.warns is not None:
@@ -62,7 +62,7 @@ def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity 
             return None
         if use.kind is Kind.IMPORT or (change.instances and use.kind in _NOT_CALLED):
             return Severity.INFO
-        if is_itself_meant(use) and _warns_when_called(use):
+        if use.is_itself_meant and _warns_when_called(use):
             return Severity.INFO
     return severity
 
@@ -77,20 +77,6 @@ def is_guarded(use: Use, ctx: Context, reached: Reach) -> bool:
     ambiguous = resolved is not None and len(resolved.names) > 1
     fallback = bool(reached.fallback & (_MISSING | _ANY))
     return ambiguous or fallback or bool(reached.absent) or not reached.is_reached(ctx.options.target)
-
-
-def is_itself_meant(use: Use) -> bool:
-    """Whether a function is named as the one that it is, and not to be called here: among others in a list, compared, as
-    a key, or handed to a decorator (``@implements(torch.ger)``)."""
-    if use.kind is not Kind.REFERENCE:
-        return False
-    parent = use.parents[-1]
-    if isinstance(parent, ast.Dict):
-        return use.node in parent.keys
-    decorators = getattr(use.place.statement, "decorator_list", ())
-    return isinstance(parent, (ast.List, ast.Tuple, ast.Set, ast.Compare)) or any(
-        outer in decorators for outer in use.parents
-    )
 
 
 def _warns_when_called(use: Use) -> bool:
@@ -109,7 +95,7 @@ def is_missed(use: Use, reached: Reach) -> bool:
 def made(use: Use, ctx: Context, change: Change, reached: Reach) -> Fix:
     """The fix of the first recipe that fits. Raises NoFix."""
     is_gone = change.gone is not None and change.gone <= ctx.options.target and not change.raises
-    if is_itself_meant(use) and not (is_gone or change.names_the_same):
+    if use.is_itself_meant and not (is_gone or change.names_the_same):
         raise NoFix("the function itself is meant here, and what takes its place is another one")
     require(change.needs, ctx, reached)
     return fitting(use, ctx, change)

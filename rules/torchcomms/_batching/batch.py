@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from .._simulator.requests import Requests, Trap
 
 _REPLACED = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)
+_THROUGH = r"""["'](?:[\w.]+\.)?(?:dist|distributed|isend|irecv)["']"""
+_THROUGH_ANOTHER = tuple(((verb,), (_THROUGH,)) for verb in ("patch", "setattr", "sys.modules"))
+"""How a test replaces the functions in the module that calls them: ``patch("ring.dist.isend")``, ``setattr(ring, "dist", …)``."""
 _SEPARATE = 'give each direction a group of its own, or use a group with `backend="nccl-lazy"` (torch 2.14)'
 
 
@@ -33,6 +36,10 @@ def fix(use: Use, trap: Trap, ctx: Context) -> Fix:
     if ctx.project.uses(*POSTING, kinds=_REPLACED):
         raise NoFix(
             "the project looks for `isend` and `irecv`, or replaces them, and `P2POp` takes the original ones only"
+        )
+    for path, line in ctx.project.spelling(*_THROUGH_ANOTHER, beside=ctx.source.path):
+        raise NoFix(
+            f"{path}:{line} may replace `isend` and `irecv`, and `P2POp` takes the original ones only"
         )
     before = Requests.of(ctx.uses)
     changes = tuple(_changes(use, trap, ctx, before))

@@ -48,6 +48,8 @@ _COMPOUND = (ast.If, ast.For, ast.While, ast.Try, ast.With)
 
 
 def _as_device(node: ast.expr, use: Use, ctx: Context) -> Template | None:
+    if isinstance(node, ast.UnaryOp):  # `set_device(-1)` sets none
+        return None
     if not all(_is_known(part, use) for part in ast.walk(node)):
         return None
     device = ctx.symbol("torch.device", use)

@@ -34,6 +34,19 @@ from .values import (
 )
 
 _FROM_HOST = ("frombuffer", "from_numpy")
+_FACTORIES = (
+    "empty",
+    "zeros",
+    "ones",
+    "full",
+    "rand",
+    "randn",
+    "randint",
+    "randperm",
+    "arange",
+    "linspace",
+    "eye",
+)
 _MOVING = ("to", "cuda", "xpu", "npu", "type")
 """Methods of a tensor that may give one somewhere else."""
 
@@ -80,6 +93,16 @@ class Calls(Expressions):
         if method == "cpu" or (method == "to" and any(self._is_cpu(self.value(one)) for one in given)):
             return True
         return isinstance(owner, OnCpu) and method not in _MOVING
+
+    def _makes_on_default_device(self, called: str, node: ast.Call) -> bool:
+        """Whether a function of torch that is given no device makes a tensor on the CPU: no file at hand sets another."""
+        literal = node.args and isinstance(node.args[0], (ast.Constant, ast.List))
+        makes = called in _FACTORIES or (called == "tensor" and literal)
+        return (
+            bool(makes)
+            and "**" not in {keyword.arg or "**" for keyword in node.keywords}
+            and not self.syntax.sets_default_device
+        )
 
     def _is_cpu(self, value: Any) -> bool:
         return isinstance(value, OnCpu) or (isinstance(value, str) and value.partition(":")[0] == "cpu")
@@ -190,6 +213,7 @@ class Calls(Expressions):
             like = called.endswith("_like") and any(isinstance(argument, OnCpu) for argument in arguments)
             there = arguments if called == "device" else [keywords.get("device")]
             on_cpu = like or called in _FROM_HOST or any(map(self._is_cpu, there))
+            on_cpu = on_cpu or ("device" not in keywords and self._makes_on_default_device(called, node))
             return (OnCpu if on_cpu else Opaque)(self.syntax.text(node))
         if called in SINGLE:
             return self._single(called, arguments, keywords, node)

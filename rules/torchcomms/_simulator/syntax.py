@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 
 from torchmigrate.semantics.nodes import walk
 from torchmigrate.semantics.resolve import leaf
 from torchmigrate.semantics.scopes import BindingKind
 
 from .program import Program
+
+_SETTERS = frozenset({"set_default_device", "set_default_tensor_type"})
 
 
 class Syntax:
@@ -24,6 +27,19 @@ class Syntax:
         self._generators: dict[ast.AST, bool] = {}
         self.scopes = {scope.node: scope for scope in program.scopes.all}
         """The scope of each module, class and function."""
+        self._tree = program.scopes.module.node
+
+    @cached_property
+    def sets_default_device(self) -> bool:
+        """Whether tensors are made elsewhere than on the CPU where no device is named."""
+        entered = (
+            item.context_expr
+            for node in walk(self._tree)
+            if isinstance(node, ast.With)
+            for item in node.items
+        )
+        devices = (node for node in entered if isinstance(node, ast.Call) and leaf(node.func) == "device")
+        return not _SETTERS.isdisjoint(self.called(self._tree)) or any(devices)
 
     def called(self, node: ast.AST) -> frozenset[str]:
         """The last identifiers of everything that is called."""

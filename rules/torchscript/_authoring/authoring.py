@@ -41,7 +41,10 @@ ASKS = (*AUTHORING, *BASES, *LOADING)
 _INERT = (Kind.GUARD, Kind.ISINSTANCE, Kind.ANNOTATION, Kind.STRING)
 
 SYMBOLIC = ("torch.fx.symbolic_trace", "torch.fx._symbolic_trace.symbolic_trace")
-IF_TRACING = ("torch.jit.is_tracing", "torch.jit._trace.is_tracing", "torch.jit.script_if_tracing")
+IF_TRACING = (
+    *("torch.jit.is_tracing", "torch.jit._trace.is_tracing", "torch._C._is_tracing"),
+    "torch.jit.script_if_tracing",
+)
 TRACES_ASKS = (*TRACING, ".to_torchscript", *SYMBOLIC, *IF_TRACING, "torch.onnx.export")
 """What a rule must put into its ``asks`` to call `traces` and `is_traced`."""
 

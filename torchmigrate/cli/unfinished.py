@@ -1,0 +1,44 @@
+"""What a run that was killed has left half-done: completed where files may be written, and said where not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from torchmigrate.model.findings import FileError
+from torchmigrate.run import together
+from torchmigrate.run.write import Changed
+
+
+def settled(journal: Path, say: Callable[[str], None], *, apply: bool) -> Iterator[FileError]:
+    """Does what a ``journal`` says is left to do, if ``apply``, and says so; gives what stays half-done."""
+    unfinished = together.unfinished(journal)
+    if unfinished is None:
+        return
+    half = unfinished.is_half
+    done = f"a run that was killed has changed {', '.join(map(_shown, unfinished.replaced))}"
+    left = [path for path, _, _ in unfinished.left] if half else []
+    for path in unfinished.changed if half else ():
+        yield FileError(
+            _shown(path),
+            f"{done}, but not this file, which goes with it and is not what it was: compare them",
+        )
+    if unfinished.changed or not apply:
+        way = "compare them" if unfinished.changed else "`torchmigrate fix --apply` completes it"
+        for path in left:
+            yield FileError(_shown(path), f"{done}, but not this file, which goes with it: {way}")
+    if apply:
+        try:
+            unfinished.settle()
+        except (OSError, Changed) as error:
+            reason = getattr(error, "strerror", None) or error
+            yield FileError(_shown(str(journal)), f"cannot be followed to its end: {reason}")
+            return
+        for path in left if not unfinished.changed else ():
+            say(f"{_shown(path)}: changed, which a run that was killed had left to do")
+
+
+def _shown(path: str) -> str:
+    shown = os.path.relpath(path)
+    return path if shown.startswith(os.pardir) else shown

@@ -1,0 +1,169 @@
+"""Files replaced together: all of them or none, also when the run is killed between two of them.
+
+Before the first file is replaced, a journal beside them says what each is to become. It is gone when all are replaced.
+A run that is killed in between leaves it, without its lock, and the next one says so, or completes the work.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torchmigrate.project import files
+from torchmigrate.project.folders import is_within
+from torchmigrate.run.journals import journal_of
+from torchmigrate.run.write import Changed, claimed, created, ready, uninterrupted, write_atomic
+
+Replacement = tuple[str, bytes, bytes]
+"""A file, what it is to become, and what it is, as `write_atomic` takes them."""
+
+
+class NotWritten(Exception):
+    """Of files that are written together, the one at ``path`` could not be, and none is; ``error`` says why."""
+
+    def __init__(self, path: str, error: OSError | Changed, stays: Sequence[str]) -> None:
+        super().__init__(path)
+        self.path = path
+        self.error = error
+        self.stays = stays
+        """Those that are replaced even so, for they could not be taken back; the journal stays, too."""
+
+
+def write_together(replacements: Sequence[Replacement], folder: str | os.PathLike[str]) -> list[list[str]]:
+    """Does for several files in ``folder`` what `write_atomic` does for one: all are replaced, or none.
+
+    Nothing is replaced before all are ready to be. Should a replacement fail even so, those before it are taken back.
+    Raises NotWritten.
+    """
+    done: list[list[str]] = []
+    with uninterrupted(), contextlib.ExitStack() as journal, contextlib.ExitStack() as stack:
+        path = ""
+        try:
+            replaces = []
+            for path, data, expected in replacements:
+                replaces.append(stack.enter_context(ready(path, data, expected)))
+            if len(replacements) > 1:
+                journal.enter_context(_journal(replacements, Path(os.path.realpath(folder))))
+            for (path, *_), replace in zip(replacements, replaces, strict=True):  # noqa: B007
+                done.append(replace())
+        except BaseException as error:
+            stays = [one[0] for one in reversed(replacements[: len(done)]) if not _is_taken_back(*one)]
+            if isinstance(error, (OSError, Changed)):
+                raise NotWritten(path, error, stays) from error
+            raise
+    return done
+
+
+def _is_taken_back(path: str, data: bytes, expected: bytes) -> bool:
+    try:
+        write_atomic(path, expected, data)
+    except (OSError, Changed):
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _journal(replacements: Sequence[Replacement], folder: Path) -> Iterator[None]:
+    """The journal of files in ``folder``, for the time of the context."""
+    entries = [
+        {
+            "path": os.path.relpath(os.path.realpath(path), folder),
+            "before": _digest(before),
+            "after": base64.b64encode(after).decode(),
+        }
+        for path, after, before in replacements
+    ]
+    journal = journal_of(entries[0]["path"], folder)
+    try:
+        handle = created(journal)
+    except OSError as error:
+        reason = error.strerror or error
+        raise OSError(f"{folder}, where a journal has to lie meanwhile: {reason}") from None
+    is_over = True
+    with os.fdopen(handle, "wb") as file:
+        try:
+            file.write(json.dumps(entries).encode())
+            file.flush()
+            os.fsync(file.fileno())
+            yield
+        except NotWritten as failed:
+            is_over = not failed.stays
+            raise
+        finally:
+            if is_over and sys.platform != "win32":  # which removes no file that is open
+                os.unlink(journal)
+    if is_over and sys.platform == "win32":
+        os.unlink(journal)
+
+
+@dataclass
+class Unfinished:
+    """What a run that was killed has left to do."""
+
+    journal: Path
+    replaced: list[str] = field(default_factory=list)
+    """Files that it has replaced."""
+    left: list[Replacement] = field(default_factory=list)
+    """Those that it has not."""
+    changed: list[str] = field(default_factory=list)
+    """Those that are neither what they were nor what they were to become."""
+
+    @property
+    def is_half(self) -> bool:
+        """Whether some are replaced, and not all."""
+        return bool(self.replaced and (self.left or self.changed))
+
+    def add(self, path: str, before: str, after: bytes) -> None:
+        """Takes in a file of the journal: the digest of what it was, and what it was to become."""
+        try:
+            now = files.read(path)
+        except OSError:
+            self.changed.append(path)
+            return
+        if now == after:
+            self.replaced.append(path)
+        elif _digest(now) == before:
+            self.left.append((path, after, now))
+        else:
+            self.changed.append(path)
+
+    def settle(self) -> None:
+        """Replaces the files that are left, unless others have changed, and removes the journal.
+
+        Raises Changed and OSError.
+        """
+        with claimed(self.journal), uninterrupted():
+            for replacement in self.left if self.is_half and not self.changed else ():
+                write_atomic(*replacement)
+            os.unlink(self.journal)
+
+
+def unfinished(journal: Path) -> Unfinished | None:
+    """What the run that was killed has left to do whose journal this is; None if it still runs, or cannot be read."""
+    try:
+        with claimed(journal):
+            data = files.read(journal)
+    except (OSError, Changed):
+        return None
+    found = Unfinished(journal)
+    root = os.path.realpath(journal.parent)
+    try:
+        for entry in json.loads(data):
+            path = os.path.realpath(os.path.join(root, entry["path"]))
+            if not is_within(path, root):
+                return Unfinished(journal)
+            found.add(path, entry["before"], base64.b64decode(entry["after"], validate=True))
+    except (ValueError, TypeError, LookupError, RecursionError):  # killed before it was complete, or not ours
+        return Unfinished(journal)
+    return found
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
