@@ -65,7 +65,7 @@ def references_of(source: Source) -> list[Reference]:
 
     if isinstance(source, Document):
         return source.references
-    return read_references(source.path, source.text.decode("latin-1"), source)
+    return read_references(source.path, source.original.decode("latin-1"), source)
 
 
 def _mentions(source: Source, references: list[Reference]) -> Iterator[Mention]:

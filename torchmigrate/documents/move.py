@@ -65,7 +65,7 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
     relocation.make()
     if not relocation.edits:
         raise NoFix("nothing that is asked for here is older than the target")
-    edits = tuple(dict.fromkeys(sorted(_smallest(edit, source.text) for edit in relocation.edits)))
+    edits = tuple(dict.fromkeys(sorted(_smallest(edit, source.original) for edit in relocation.edits)))
     if any(after.start < before.end for before, after in pairwise(edits)):
         raise NoFix("one place would have to say two things")
     if any(span.start <= edit.start < span.end for span in _ignored(source) for edit in edits):
@@ -125,7 +125,7 @@ def _build(environment: Environment, options: Options) -> Build | None:
 def _edited(source: Source, environment: Environment, edits: tuple[Edit, ...]) -> str:
     """The text of the environment once the edits are made."""
     if not environment.spans:
-        return apply(source.text, list(edits)).decode("latin-1")
+        return apply(source.original, list(edits)).decode("latin-1")
     parts = []
     for span in environment.spans:
         inside = [
@@ -133,7 +133,7 @@ def _edited(source: Source, environment: Environment, edits: tuple[Edit, ...]) -
             for edit in edits
             if span.start <= edit.start and edit.end <= span.end
         ]
-        parts.append(apply(source.text[span.start : span.end], inside).decode("latin-1"))
+        parts.append(apply(source.original[span.start : span.end], inside).decode("latin-1"))
     return "\n".join(parts)
 
 
@@ -146,11 +146,11 @@ def _knows_torch(environment: Environment, beside: tuple[Neighbour, ...]) -> boo
 
 def _ignored(source: Source) -> Iterator[Span]:
     """The lines that a comment marks to be left alone, at their end or on the line before."""
-    if b"torchmigrate: ignore" not in source.text:
+    if b"torchmigrate: ignore" not in source.original:
         return
     pending = False
-    for line in logical_lines(source.text.decode("latin-1")):
-        text = source.text[line.start : line.end]
+    for line in logical_lines(source.original.decode("latin-1")):
+        text = source.original[line.start : line.end]
         marked = b"torchmigrate: ignore" in text
         if text.lstrip().startswith(b"#"):
             pending = pending or marked

@@ -31,9 +31,10 @@ INDEX_URL = re.compile(
 LIBTORCH = re.compile(rf"https?://download(?:-r2)?\.pytorch\.org/libtorch/{_URL_CHARACTER}+?\.zip", re.ASCII)
 """An archive of torch's C++ library."""
 
+_WATCHED = r"(?<![\w.-])(?P<repository>nvidia/cuda|pytorch/pytorch|nvidia/pytorch)"
+_REPOSITORY = re.compile(rf"{_WATCHED}\Z")
 IMAGE = re.compile(
-    r"(?<![\w.-])(?P<repository>nvidia/cuda|pytorch/pytorch|nvidia/pytorch)"
-    rf":(?P<tag>(?:{_INSERTION}|\$\w+|[\w.-])+)(?P<digest>@sha256:\w+)?",
+    rf"{_WATCHED}:(?P<tag>(?:{_INSERTION}|\$\w+|[\w.-])+)(?P<digest>@sha256:\w+)?",
     re.ASCII,
 )
 
@@ -195,6 +196,13 @@ class Reader:
         if INDEX_URL.fullmatch(self.view, span.start, span.end):
             self._taken.append(span)
             self._raw.append(_Raw(Sort.WHEEL, "", span, unit))
+
+    def image(self, repository: str, tag: Span) -> None:
+        """An image whose tag stands apart from its repository; nothing for one of those that nobody watches."""
+        watched = _REPOSITORY.search(repository)
+        if watched and tag.start < tag.end:
+            self._taken.append(tag)
+            self._raw.append(_Raw(Sort.IMAGE, watched[0], tag, self.unit()))
 
     def loose(self, start: int, end: int) -> None:
         """Index URLs and images that stand in the text between two offsets and belong to no command."""
