@@ -87,9 +87,11 @@ class Document(Source):
         return comments, statements
 
 
-def read_references(path: str, view: str, source: Source) -> list[Reference]:
-    """The references in the text ``view`` of a project file. Raises SourceError if it is malformed."""
-    return _reader(path, view, source).finish()
+def references_of(source: Source) -> list[Reference]:
+    """What a project file states, be it a `Document` or a Python module too. Raises SourceError if it is malformed."""
+    if isinstance(source, Document):
+        return source.references
+    return _reader(source.path, source.original.decode("latin-1"), source).finish()
 
 
 def _reader(path: str, view: str, source: Source) -> Reader:

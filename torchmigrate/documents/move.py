@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from torchmigrate.documents.fitting import State, held_back
@@ -82,12 +83,26 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
         if not applies(one, chosen.python)
     ]
     text = _edited(source, environment, (*edits, *elsewhere))
-    if held := held_back(
-        State(environment, text, beside, chosen, relocation.releases, frozenset(relocation.replaced))
-    ):
+    state = State(environment, text, beside, chosen, relocation.releases, frozenset(relocation.replaced))
+    said = _resolved(state, source, edits) if options.resolve else ""
+    if held := "" if said else held_back(state):
         raise NoFix(held)
     safety = Safety.SAFE if relocation.is_safe() else Safety.UNSAFE
-    return Fix(edits, safety, relocation.title)
+    return Fix(edits, safety, relocation.title + said)
+
+
+def _resolved(state: State, source: Source, edits: tuple[Edit, ...]) -> str:
+    """What a resolver says of a move; empty if it could not be asked. Raises NoFix where it finds no solution."""
+    from torchmigrate.documents import resolve
+
+    if held := held_back(replace(state, resolves=True)):
+        raise NoFix(held)
+    answer = resolve.asked(state, source, edits)
+    if answer.resolves is None and (held := held_back(state)):
+        raise NoFix(f"{held}; {answer.said}")
+    if answer.resolves is False:
+        raise NoFix(answer.said)
+    return f" ({answer.said})"
 
 
 def _smallest(edit: Edit, text: bytes) -> Edit:

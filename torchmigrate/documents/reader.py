@@ -76,6 +76,7 @@ class _Raw:
     whole: Span | None = None
     undecided: str = ""
     purpose: Purpose = Purpose.RUN
+    extras: str = ""
 
 
 class Reader:
@@ -150,6 +151,7 @@ class Reader:
         removal: Span | None = None,
         fixed: str = "",
         marker: str = "",
+        extras: str = "",
     ) -> None:
         """A requirement whose specifier is at ``specifier``; ``whole`` also covers its name."""
         self._raw.append(
@@ -164,6 +166,7 @@ class Reader:
                 marker=marker,
                 whole=whole or specifier,
                 purpose=self.purpose,
+                extras=extras,
             )
         )
 
@@ -188,7 +191,17 @@ class Reader:
         whole = Span(package.start("name"), rest.end if text else package.end())
         if not text and package["extras"] is None:
             whole = Span(*package.span("name"))
-        self.package(package["name"], rest, unit, whole=whole, removal=removal, fixed=fixed, marker=marker)
+        extras = package["extras"] or ""
+        self.package(
+            package["name"],
+            rest,
+            unit,
+            whole=whole,
+            removal=removal,
+            fixed=fixed,
+            marker=marker,
+            extras=extras,
+        )
         return True
 
     def wheel(self, span: Span, unit: Unit) -> None:
@@ -265,6 +278,7 @@ class Reader:
             raw.marker,
             raw.fixed,
             raw.purpose,
+            raw.extras,
         )
         return [made(value) for value in found]
 

@@ -123,6 +123,8 @@ class Reference:
     """Why it may not be edited here: its hash is pinned, …; empty if it may."""
     purpose: Purpose = Purpose.RUN
     """Who needs a requirement."""
+    extras: str = ""
+    """The extras that a requirement asks for, in their brackets."""
 
     @property
     def text(self) -> str:

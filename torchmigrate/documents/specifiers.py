@@ -37,12 +37,13 @@ class Clause:
         from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
         try:
-            specifier = SpecifierSet(self._as_pep508())
+            specifier = SpecifierSet(self.as_pep508())
         except (InvalidSpecifier, ValueError):
             return True
         return any(specifier.contains(version, prereleases=True) for version in versions)
 
-    def _as_pep508(self) -> str:
+    def as_pep508(self) -> str:
+        """The condition as PEP 508 writes it, without the local part."""
         numbers = self.public.split(".")
         if self.operator == "^" or (self.operator == "~" and self.style is Style.POETRY):
             at = 0 if self.operator == "^" and numbers[0] != "0" else 1

@@ -65,7 +65,7 @@ def statements(path: str, depth: int = 0) -> Iterator[Statement]:
 
 def _said_in(path: str, view: str) -> Iterator[Statement]:
     """What a text says about torch that is read as a file of the name ``path``."""
-    from torchmigrate.documents.check import references_of
+    from torchmigrate.documents.document import references_of
     from torchmigrate.text.source import Source, SourceError
 
     try:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from torchmigrate.documents.check import references_of
-from torchmigrate.documents.document import Document
+from torchmigrate.documents.document import Document, references_of
 from torchmigrate.documents.references import Reference
 from torchmigrate.model.findings import Edit
 from torchmigrate.proof.offsets import Shift
