@@ -79,7 +79,11 @@ def test_its_answer_decides_what_the_tables_do_not(
 def test_it_is_asked_for_all_that_is_installed_together(tmp_path: Path, resolver: Path) -> None:
     (tmp_path / "requirements-more.txt").write_text("x[a,b]>=1,<3 ; python_version > '3.8'\n")
     found(
-        tmp_path, resolver, 0, "", "--extra-index-url https://example.org/simple\n-r requirements-more.txt\ntorch==2.6.0\n"
+        tmp_path,
+        resolver,
+        0,
+        "",
+        "--extra-index-url https://example.org/simple\n-r requirements-more.txt\ntorch==2.6.0\n",
     )
     assert set((resolver / "asked").read_text().splitlines()) == {
         "--extra-index-url https://example.org/simple",

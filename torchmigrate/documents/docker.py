@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 from torchmigrate.documents import shell
@@ -88,6 +89,10 @@ def read(reader: Reader) -> None:
                 reader.environment.spans.append(Span(at, closing.end()))
                 at = closing.end()
         _instruction(reader, word, match)
+    for environment in {id(one): one for one in (*stages.values(), reader.environment)}.values():
+        environment.includes = [
+            environment.copied.get(os.path.basename(name), name) for name in environment.includes
+        ]
 
 
 def _instruction(reader: Reader, word: str, match: re.Match[str]) -> None:
@@ -109,6 +114,11 @@ def _instruction(reader: Reader, word: str, match: re.Match[str]) -> None:
             shell.commands(reader, start, end)
     elif word == "LABEL":
         return
+    elif word in ("COPY", "ADD"):
+        for source in match["rest"].replace("\\", " ").split()[:-1]:
+            if source.endswith((".txt", ".in", ".toml", ".cfg")) and "--from" not in match["rest"]:
+                reader.environment.copied[os.path.basename(source)] = source.strip("\"'[],")
+        reader.loose(start, end)
     else:
         reader.loose(start, end)
 

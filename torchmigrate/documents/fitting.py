@@ -161,6 +161,8 @@ def _neighbours(state: State) -> Iterator[str]:
     for neighbour in state.neighbours:
         if neighbour.environment.unread:
             yield f"`{neighbour.environment.unread.strip()}` in {neighbour.path.rpartition('/')[2]} could not be read"
+        if neighbour.environment.held:
+            yield f"{neighbour.environment.held} ({neighbour.path.rpartition('/')[2]})"
         for one in neighbour.references:
             name = "torch" if one.name == "pytorch" else one.name
             where = neighbour.path.rpartition("/")[2]

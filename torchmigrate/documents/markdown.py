@@ -44,6 +44,8 @@ def read(reader: Reader) -> None:
         inline(reader, _INLINE, at, match.start())
         if match["language"].lower() not in OTHER_LANGUAGES:
             shell.commands(reader, *match.span("body"))
+        elif match["language"].lower() in ("yaml", "yml"):
+            reader.loose(*match.span("body"))
         at = match.end()
     inline(reader, _INLINE, at, len(reader.view))
 

@@ -51,7 +51,7 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
         )
     if unit.role is Role.DOC:
         raise NoFix("documentation says what was tried: it follows the project's own files")
-    if reason := unit.fixed:
+    if reason := unit.fixed or environment.held:
         raise NoFix(reason)
     if any(stays(one, options) for one in environment.units):
         raise NoFix("this installs an older torch, which tests often do on purpose")

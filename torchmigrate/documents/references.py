@@ -67,6 +67,10 @@ class Environment:
     """Where it is written; empty: the whole file."""
     includes: list[str] = field(default_factory=list)
     """The files whose requirements it installs too, as it names them; ``.`` is a project by its folder."""
+    held: str = ""
+    """Why nothing may move that is installed into it; empty if it may."""
+    copied: dict[str, str] = field(default_factory=dict)
+    """Where the files lie that are copied into an image, by their names in it."""
     unread: str = ""
     """A command that could not be read; empty if there is none."""
     of_image: bool = False

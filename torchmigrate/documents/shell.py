@@ -96,6 +96,9 @@ _PYTHON = re.compile(
     re.ASCII,
 )
 _ASKED_PYTHON = re.compile(r"(?:cp|python)?(?P<version>3\.\d+)(?:\.\d+)?", re.ASCII)
+_QUOTED_COMMAND = re.compile(
+    r"(?:\w+=)?(?P<quote>[\"'])(?P<command>.*\s(?:install|add)\s.*)(?P=quote)", re.DOTALL
+)
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\??[:+]?=(?P<value>.*)", re.DOTALL)
 _MAKE_VARIABLE = re.compile(
     r"^(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)[ \t]*(?:\?|:|::)?=[ \t]*(?P<value>[^#\r\n]*)", re.MULTILINE
@@ -170,10 +173,10 @@ def command(reader: Reader, words: list[Word], *, gap: re.Pattern[str] | None = 
             for match in _INSTALLATION.finditer(reader.view, words[0].outer.start, words[-1].outer.end)
         )
         return
-    # The text of an argument may be a command itself: ``bash -c "pip install …"``.
+    # The text of an argument or a variable may be a command itself: ``bash -c "pip install …"``.
     for word in words:
-        if word.span != word.outer and re.search(r"\s(?:install|add)\s", word.text):
-            commands(reader, word.span.start, word.span.end)
+        if inner := _QUOTED_COMMAND.fullmatch(reader.view, *word.outer):
+            commands(reader, *inner.span("command"))
     _pythons(reader, words)
     for number, word in enumerate(words[:-1]):
         is_conda = _CONDA.fullmatch(word.text) is not None

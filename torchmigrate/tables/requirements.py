@@ -52,7 +52,7 @@ def is_linked(project: str) -> bool:
 def is_known(project: str, version: str) -> bool:
     """Whether the table tells which torch a release requires; "" for the newest."""
     row = _rows().get(project)
-    return bool(row and row.get("torch")) and _asked(row, version or row["newest"]) is not _UNREAD
+    return row is not None and bool(row["torch"]) and _asked(row, version or row["newest"]) is not _UNREAD
 
 
 def refuses(project: str, version: str, torch: str) -> str:
