@@ -102,7 +102,9 @@ def _reader(path: str, view: str, source: Source) -> Reader:
     if kind in ("requirements", "yaml") and purpose_of(os.path.basename(path)) is Purpose.DEVELOPMENT:
         reader.purpose = Purpose.DEVELOPMENT
     if re.fullmatch(r"cog[\w.-]*\.ya?ml", os.path.basename(path)):
-        reader.environment.held = "Cog takes the CUDA that it knows for a torch, and which it knows is not known here"
+        reader.environment.held = (
+            "Cog takes the CUDA that it knows for a torch, and which it knows is not known here"
+        )
     if kind == "python":
         python.read(reader, source)
     elif kind == "notebook":

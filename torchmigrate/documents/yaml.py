@@ -118,6 +118,9 @@ class _Lines:
         value = unquoted(self.reader.view, *entry.span("value"))
         if key in _PYTHONS:
             self.reader.simple(Sort.PYTHON, "python", value, self.reader.unit(), option=_PYTHONS[key])
+        elif key in _IMAGES and self.reader.role is Role.INSTALL:
+            self.reader.environment.of_image = True
+            self.reader.simple(Sort.PYTHON, "python", value, self.reader.unit(), option="FROM")
         elif key == "python_requirements":
             self.reader.environment.includes.append(self.reader.view[value.start : value.end])
         _entry(self.reader, key, *entry.span("value"))
@@ -176,7 +179,9 @@ class _Lines:
 _PACKAGES = ("python_packages", "packages", "pip_packages", "pip", "packages_to_install", "requirements")
 """The keys of lists for pip: of Cog, BentoML, Ray, Kubeflow, Truss."""
 _PYTHONS = {"python-version": "setup", "python_version": "conda"}
-"""The keys for the Python: of GitHub's action, of Cog; and how they say it, as `pythons.numbers` asks."""
+"""The keys for the Python: of GitHub's action, of Cog and Truss; and how they say it, as `pythons.numbers` asks."""
+_IMAGES = ("image", "base_image", "baseImage", "docker_image")
+"""The keys for the image that commands run in."""
 _VERSIONED = re.compile(
     r"[A-Za-z0-9][\w.-]*[ ]?(?:\[[\w, -]+\])?[ ]?(?:[=~!<>]=|===|[<>])[ ]?\d[^\n]*", re.ASCII
 )
