@@ -83,8 +83,8 @@ def test_a_file_without_the_tokens_is_not_parsed(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(Document, "read", fail)
     assert not check_text("numpy==2\n", path="requirements.txt")
-    assert not concerns(b"[project]\nname = 'x'\n")
-    assert concerns("--index-url x\r\ntorch".encode("utf-16"))
+    assert not concerns("toml", b"[project]\nname = 'x'\n")
+    assert concerns("requirements", "--index-url x\r\ntorch".encode("utf-16"))
 
 
 @pytest.mark.parametrize(

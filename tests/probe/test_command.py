@@ -174,6 +174,7 @@ def test_exit_zero() -> None:
 
 def test_check_with_probe_appends_the_verdict(tmp_path: Path) -> None:
     (tmp_path / "clean.py").write_text("x = 1\n")
+    (tmp_path / "requirements.txt").write_text("torch==2.15.0\n")
     command = [
         sys.executable,
         "-m",
@@ -182,9 +183,11 @@ def test_check_with_probe_appends_the_verdict(tmp_path: Path) -> None:
         "--with-probe",
         "--output-format",
         "concise",
+        "--show=info,warning,error",
         ".",
     ]
     environment: dict[str, Any] = {**os.environ, "VIRTUAL_ENV": sys.prefix}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
     assert "RT" in done.stdout, done.stderr
+    assert "requirements.txt:1:1: RT" in done.stdout
     assert done.returncode in (0, 1)

@@ -21,6 +21,25 @@ RANGE = ("pyproject.toml", '[project]\nname = "x"\nversion = "1"\ndependencies =
 GONE = ("requirements.txt", f"--index-url {CU126}\ntorch==2.15.0\n")
 LOCK = ("uv.lock", 'version = 1\n[[package]]\nname = "torch"\nversion = "2.12.1+cu126"\n')
 LOCK_13 = ("uv.lock", 'version = 1\n[[package]]\nname = "torch"\nversion = "2.12.1+cu130"\n')
+LOCKED = """
+[[package]]
+name = "torch"
+version = "{version}"
+source = {{ registry = "{index}" }}
+resolution-markers = ["{marker}"]
+"""
+PYPI = "https://pypi.org/simple"
+EXTRAS = (
+    "uv.lock",
+    "version = 1\n"
+    + LOCKED.format(version="2.12.1", index=PYPI, marker="sys_platform == 'darwin'")
+    + LOCKED.format(version="2.12.1+cpu", index=CU126[:-5] + "cpu", marker="extra == 'extra-1-x-cpu'")
+    + LOCKED.format(
+        version="2.12.1+cu126",
+        index=CU126,
+        marker="sys_platform == 'linux' and extra != 'extra-1-x-cpu' and extra == 'extra-1-x-cu126'",
+    ),
+)
 IMAGE = ("Dockerfile", "FROM pytorch/pytorch:2.12.0-cuda12.6-cudnn9-runtime\n")
 OLD_IMAGE = ("Dockerfile", "FROM pytorch/pytorch:2.0.1-cuda11.7-cudnn8-runtime\n")
 OWN_IMAGE = ("Dockerfile", "FROM nvcr.io/nvidia/pytorch:25.01-py3\n")
@@ -41,7 +60,7 @@ def said(folder: Path, machine: str, *files: tuple[str, str]) -> list[tuple[str,
     for name, text in files:
         (folder / name).write_text(text, encoding="utf-8")
     [(_, facts)] = read(FIXTURES / f"{machine}.facts.json")
-    return [(finding.code, finding.message) for finding in judged(str(folder), facts)]
+    return [(finding.code, finding.message) for finding in judged([str(folder)], facts)]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +97,12 @@ def test_one_verdict_for_an_environment(
 ) -> None:
     [(found, message)] = said(tmp_path, machine, file)
     assert (found, words in message) == (code, True), message
+
+
+def test_each_torch_of_a_lock_has_its_own(tmp_path: Path) -> None:
+    found = said(tmp_path, "20-h200", EXTRAS)
+    assert [code for code, _ in found] == ["RT027", "RT032"]
+    assert "torch 2.12.1 in cu126 fits" in found[1][1]
 
 
 def test_each_environment_has_its_own_and_what_tests_install_is_counted(tmp_path: Path) -> None:

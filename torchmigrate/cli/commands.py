@@ -207,7 +207,9 @@ def check(
 
         settings = run.report.settings
         run.report.settings = probe.showing(settings)
-        run.collect([probe.result(settings, python)])
+        run.collect(
+            [probe.result(settings, python, [path for path in given["paths"] or ["."] if path != "-"])]
+        )
     run.write_report()
     return run.status(failed=run.fails())
 

@@ -11,7 +11,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,17 +80,22 @@ def probe(**given: Any) -> int:
     return options.project_on(facts) if options.project else options.one(facts)
 
 
-def result(settings: Settings, named: str | None) -> FileResult:
-    """The verdict on this machine and an interpreter, for `torchmigrate check --with-probe`.
+def result(settings: Settings, named: str | None, paths: Sequence[str]) -> FileResult:
+    """The verdict on this machine and an interpreter, for `torchmigrate check --with-probe`, and on what ``paths`` install.
 
-    That is the one ``named``, or the one on PATH: what lies in the project, as a ``.venv`` does, is not run unasked.
+    The interpreter is the one ``named``, or the one on PATH: what lies in the project, as a ``.venv`` does, is not run unasked.
     """
+    from torchmigrate.cli.probed_project import judged
+
     python = collect.find_python(named, os.environ, Path.cwd()) if named else collect.on_path(os.environ)
     if python is None:
         raise Failure("no Python interpreter is on PATH to probe; name one with --python PATH")
     asked = Asked(shlex.join(["torchmigrate", "probe", *(["--python", named] if named else [])]), python)
-    verdict = judge(collect.collect(_there(python, named), os.environ), _target(settings), asked)
-    return FileResult("", findings=tuple(_kept(verdict.findings, settings)))
+    facts = collect.collect(_there(python, named), os.environ)
+    verdict = judge(facts, _target(settings), asked)
+    # What cannot be read there, the check itself has said.
+    found = [*verdict.findings, *judged(paths, facts, unread=lambda path, why: None)]
+    return FileResult("", findings=tuple(_kept(found, settings)))
 
 
 def _there(python: str, named: str | None) -> str:
@@ -198,7 +203,7 @@ class Options:
 
         # That no torch is installed is no fault before the installation that is asked about.
         there = driver.findings(facts) if facts.torch is None else present(facts, self.asked)
-        shown = _kept([*there, *judged(self.project or "", facts)], self.settings)
+        shown = _kept([*there, *judged([self.project or ""], facts)], self.settings)
         if self.style != "text":
             return self._report(shown)
         self._print(render.heading(facts) + render.lines(shown))

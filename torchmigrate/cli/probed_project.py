@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import click
 
@@ -18,18 +18,24 @@ from torchmigrate.run.profiles import Profiles
 from torchmigrate.text.source import SourceError
 
 
-def judged(path: str, facts: Facts) -> list[Finding]:
-    """The verdicts on what the files at ``path`` would install on a machine. Raises ConfigError.
+def _warn(path: str, why: str) -> None:
+    """Says on standard error that a file cannot be read."""
+    click.echo(shown(f"warning: {path}: {why}"), err=True)
 
-    A file that cannot be read is said on standard error.
-    """
+
+Unread = Callable[[str, str], None]
+"""Told the path of a file that cannot be read, and why."""
+
+
+def judged(paths: Sequence[str], facts: Facts, unread: Unread = _warn) -> list[Finding]:
+    """The verdicts on what the files at ``paths`` would install on a machine. Raises ConfigError."""
     found: list[Finding] = []
     passed = 0
-    for document in _documents(path):
+    for document in _documents(paths, unread):
         try:
             named = project.torches(document)
         except (SourceError, RecursionError) as error:
-            _unread(document.path, str(error))
+            unread(document.path, str(error))
             continue
         for environment, references in named:
             installed = [one for one in references if project.installs(one)]
@@ -44,25 +50,27 @@ def judged(path: str, facts: Facts) -> list[Finding]:
     return found
 
 
-def _documents(path: str) -> Iterator[Document]:
-    within = files.find([path], wanted=lambda name: kind_of(name) is not None, excludes=Profiles({}).excludes)
+def _is_judged(path: str) -> bool:
+    """Whether a file may say what is installed where the project runs: a notebook is run wherever somebody opens it."""
+    return kind_of(path) not in (None, "notebook")
+
+
+def _documents(paths: Sequence[str], unread: Unread) -> Iterator[Document]:
+    within = files.find(paths, wanted=_is_judged, excludes=Profiles({}).excludes)
     for error in within.errors:
-        _unread(error.path, error.message)
+        unread(error.path, error.message)
     for file in within.inputs:
-        if document := _document(file):
+        if document := _document(file, unread):
             yield document
 
 
-def _document(file: Input) -> Document | None:
+def _document(file: Input, unread: Unread) -> Document | None:
     """A project file that may name torch."""
     try:
-        data = file.read()
-        if concerns(data) and (len(data) <= MAX_METADATA_BYTES or kind_of(file.path) == "lock"):
+        kind = kind_of(file.path) or ""
+        data = file.read() if _is_judged(file.path) else b""
+        if concerns(kind, data) and (len(data) <= MAX_METADATA_BYTES or kind == "lock"):
             return Document.read(file.path, data)
     except (OSError, SourceError) as error:
-        _unread(file.path, str(error))
+        unread(file.path, str(error))
     return None
-
-
-def _unread(path: str, why: str) -> None:
-    click.echo(shown(f"warning: {path}: {why}"), err=True)

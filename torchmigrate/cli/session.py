@@ -57,7 +57,11 @@ class Session:
         self._exit_zero = exit_zero
         self._output_file = output_file
         profiles = options.load(given)
-        self.cache = cache.Cache(None if no_cache else cache_dir)
+        resolves = bool(given.get("resolve"))
+        if resolves:
+            _say_what_resolves()
+        # What a resolver says today is not kept.
+        self.cache = cache.Cache(None if no_cache or resolves else cache_dir)
         try:
             asked = ask(paths, stdin_filename, profiles)
             screen = Selection([profile.settings for profile in asked.profiles]).screen(self.cache)
@@ -279,6 +283,16 @@ class Session:
         """Says something to standard error that is no finding, unless the run is quiet."""
         if wanted and not self.quiet:
             output.print_text(f"torchmigrate: {escape(text)}\n", to_stderr=True)
+
+
+def _say_what_resolves() -> None:
+    """Says on standard error where no resolver is at hand."""
+    from torchmigrate.documents import resolve
+
+    if resolve.program() is None:
+        output.print_text(
+            "warning: --resolve: neither uv nor pip is on PATH; nothing is asked\n", to_stderr=True
+        )
 
 
 def _doubts(profiles: Iterable[Profile]) -> Iterable[FileResult]:

@@ -37,6 +37,7 @@ def said(
     if not rules or kinds.kind_of(source.path) is None:
         return Said(source.path)
     from torchmigrate.documents.context import ReferenceContext
+    from torchmigrate.documents.document import references_of
 
     references = references_of(source)
     answer = Said(source.path, mentions=list(_mentions(source, references)))
@@ -57,15 +58,6 @@ def said(
             found[key] = finding
     answer.findings = list(found.values())
     return answer
-
-
-def references_of(source: Source) -> list[Reference]:
-    """What a project file states. Raises SourceError if it is malformed."""
-    from torchmigrate.documents.document import Document, read_references
-
-    if isinstance(source, Document):
-        return source.references
-    return read_references(source.path, source.text.decode("latin-1"), source)
 
 
 def _mentions(source: Source, references: list[Reference]) -> Iterator[Mention]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 from torchmigrate.documents import shell
-from torchmigrate.documents.branches import Word
 from torchmigrate.documents.reader import Reader
 from torchmigrate.documents.references import Environment
 from torchmigrate.model.findings import Span
@@ -40,7 +40,12 @@ _KNOWN = frozenset(
 _LINE = re.compile(
     r"(?:[^\\\r\n]|\\(?![ \t]*\r?\n)|\\[ \t]*\r?\n(?:[ \t]*#[^\n]*\n|[ \t]*\r?\n)*)*(?:\r\n|\n|\r|\Z)"
 )
+_COMMENT = re.compile(r"[ \t]*#[^\n]*(?:\n|\Z)")
+"""A line of its own, which goes on in no other: not even a backslash at its end joins it with the next."""
 _HEREDOC = re.compile(r"<<-?[\"']?(\w+)[\"']?")
+_PROGRAM = re.compile(r"\b(?:python|perl|ruby|node|cat|tee)\b|python3")
+"""What reads a text that is no commands."""
+_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 _PAIR = re.compile(
     r"(?P<name>\w+)=(?P<value>\"(?:\\.|[^\"\\])*\"|'[^']*'|(?:\$\{[^{}]*\}|\\[^\r\n]|[^\s\\])*)"
 )
@@ -55,7 +60,7 @@ def read(reader: Reader) -> None:
     begun = False
     stages = _stages(reader)
     while at < len(view):
-        line = _LINE.match(view, at)
+        line = _COMMENT.match(view, at) or _LINE.match(view, at)
         if line is None or not line[0]:
             break
         at = line.end()
@@ -79,11 +84,15 @@ def read(reader: Reader) -> None:
         if word in ("RUN", "COPY", "ADD") and (heredoc := _HEREDOC.search(match["rest"])):
             closing = re.compile(rf"^[ \t]*{heredoc[1]}[ \t]*\r?$", re.MULTILINE).search(view, at)
             if closing:
-                if word == "RUN":
+                if word == "RUN" and not _PROGRAM.search(match["rest"]):
                     shell.commands(reader, at, closing.start())
                 reader.environment.spans.append(Span(at, closing.end()))
                 at = closing.end()
         _instruction(reader, word, match)
+    for environment in {id(one): one for one in (*stages.values(), reader.environment)}.values():
+        environment.includes = [
+            environment.copied.get(os.path.basename(name), name) for name in environment.includes
+        ]
 
 
 def _instruction(reader: Reader, word: str, match: re.Match[str]) -> None:
@@ -105,6 +114,11 @@ def _instruction(reader: Reader, word: str, match: re.Match[str]) -> None:
             shell.commands(reader, start, end)
     elif word == "LABEL":
         return
+    elif word in ("COPY", "ADD"):
+        for source in match["rest"].replace("\\", " ").split()[:-1]:
+            if source.endswith((".txt", ".in", ".toml", ".cfg")) and "--from" not in match["rest"]:
+                reader.environment.copied[os.path.basename(source)] = source.strip("\"'[],")
+        reader.loose(start, end)
     else:
         reader.loose(start, end)
 
@@ -151,10 +165,6 @@ def _listed(reader: Reader, start: int, end: int) -> bool:
         return False
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         return False
-    words = []
-    for match in re.finditer(r'"((?:\\.|[^"\\])*)"', reader.view[start:end]):
-        span = Span(start + match.start(1), start + match.end(1))
-        words.append(Word(match[1], span, Span(start + match.start(), start + match.end())))
-    shell.command(reader, words)
+    shell.listed(reader, [Span(*match.span()) for match in _QUOTED.finditer(reader.view, start, end)])
     reader.loose(start, end)
     return True

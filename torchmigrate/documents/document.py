@@ -8,7 +8,20 @@ import re
 from functools import cached_property
 from os import PathLike, fspath
 
-from torchmigrate.documents import cmake, docker, ini, markdown, python, requirements, shell, toml, yaml
+from torchmigrate.documents import (
+    cmake,
+    docker,
+    ini,
+    markdown,
+    nix,
+    notebook,
+    python,
+    requirements,
+    rst,
+    shell,
+    toml,
+    yaml,
+)
 from torchmigrate.documents.reader import Reader
 from torchmigrate.documents.references import Environment, Purpose, Reference, Role, purpose_of
 from torchmigrate.gates.kinds import kind_of
@@ -74,9 +87,11 @@ class Document(Source):
         return comments, statements
 
 
-def read_references(path: str, view: str, source: Source) -> list[Reference]:
-    """The references in the text ``view`` of a project file. Raises SourceError if it is malformed."""
-    return _reader(path, view, source).finish()
+def references_of(source: Source) -> list[Reference]:
+    """What a project file states, be it a `Document` or a Python module too. Raises SourceError if it is malformed."""
+    if isinstance(source, Document):
+        return source.references
+    return _reader(source.path, source.original.decode("latin-1"), source).finish()
 
 
 def _reader(path: str, view: str, source: Source) -> Reader:
@@ -86,8 +101,14 @@ def _reader(path: str, view: str, source: Source) -> Reader:
     reader = Reader(view, _role(path, kind))
     if kind in ("requirements", "yaml") and purpose_of(os.path.basename(path)) is Purpose.DEVELOPMENT:
         reader.purpose = Purpose.DEVELOPMENT
+    if re.fullmatch(r"cog[\w.-]*\.ya?ml", os.path.basename(path)):
+        reader.environment.held = (
+            "Cog takes the CUDA that it knows for a torch, and which it knows is not known here"
+        )
     if kind == "python":
         python.read(reader, source)
+    elif kind == "notebook":
+        notebook.read(reader, source)
     elif kind == "lock":
         toml.read_lock(reader)
     else:
@@ -105,13 +126,15 @@ _READERS = {
     "make": shell.read_makefile,
     "cmake": cmake.read,
     "markdown": markdown.read,
+    "rst": rst.read,
+    "nix": nix.read,
     "": shell.read,
 }
 
 
 def _role(path: str, kind: str | None) -> Role:
     name = os.path.basename(path)
-    if kind == "markdown":
+    if kind in ("markdown", "rst"):
         return Role.DOC
     if kind == "lock":
         return Role.LOCK

@@ -34,6 +34,8 @@ class State:
     """The release of each package of the family that would be installed."""
     replaced: frozenset[str]
     """The libraries whose requirements name those of the new build instead."""
+    resolves: bool = False
+    """Whether a resolver is to say what the tables do not tell of packages that are made for no single torch."""
 
     @property
     def cuda(self) -> str:
@@ -88,13 +90,22 @@ def _refuses(one: Reference, state: State) -> str:
         return _conda(one, state)
     upper = [clause for clause in asked if clause.is_upper]
     release = state.releases["torch"]
+    wanted = _newest(one.name, upper) if upper else ""
+    if not (requirements.is_linked(one.name) or requirements.is_known(one.name, wanted)) and (
+        state.resolves or not (upper or _BESIDE_TORCH.search(one.name))
+    ):
+        return ""  # of what is not bounded an installer takes a release that fits
     if not upper:
         newest = requirements.newest(one.name)
         if newest is None and requirements.is_linked(one.name):
             return "it is compiled against one torch, and for which there are builds is not known here"
         reason = requirements.refuses(one.name, newest or "", release)
         return f"of its newest release, {newest}, {reason}" if reason and newest else reason
-    return requirements.refuses(one.name, _newest(one.name, upper), release)
+    return requirements.refuses(one.name, wanted, release)
+
+
+_BESIDE_TORCH = re.compile(r"torch|cuda|cu1\d|gpu|triton|flash|attn|nvidia")
+"""Names of packages that may be made for one torch, or for one CUDA."""
 
 
 def _newest(name: str, upper: list[Clause]) -> str:
@@ -150,6 +161,8 @@ def _neighbours(state: State) -> Iterator[str]:
     for neighbour in state.neighbours:
         if neighbour.environment.unread:
             yield f"`{neighbour.environment.unread.strip()}` in {neighbour.path.rpartition('/')[2]} could not be read"
+        if neighbour.environment.held:
+            yield f"{neighbour.environment.held} ({neighbour.path.rpartition('/')[2]})"
         for one in neighbour.references:
             name = "torch" if one.name == "pytorch" else one.name
             where = neighbour.path.rpartition("/")[2]
@@ -165,6 +178,12 @@ def _python_references(state: State) -> Iterable[Reference]:
     yield from state.environment.of(Sort.PYTHON)
     for neighbour in state.neighbours:
         yield from neighbour.environment.of(Sort.PYTHON)
+
+
+def python_of(state: State) -> str:
+    """The oldest Python that the environment may have."""
+    left, _ = pythons.possible(list(_python_references(state)), state.chosen.python)
+    return f"3.{min(left)}" if left else state.chosen.python[0]
 
 
 def _pythons(state: State) -> Iterator[str]:

@@ -12,7 +12,7 @@ _FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _INLINE = re.compile(r"(?<!`)`(?P<code>[^`\n]*\b(?:install|add|docker)\b[^`\n]*)`(?!`)")
-_OTHER_LANGUAGES = frozenset(
+OTHER_LANGUAGES = frozenset(
     [
         "python",
         "py",
@@ -34,21 +34,25 @@ _OTHER_LANGUAGES = frozenset(
         "output",
     ]
 )
+"""The languages of blocks that hold no commands."""
 
 
 def read(reader: Reader) -> None:
     """Reads a whole file."""
     at = 0
     for match in _FENCE.finditer(reader.view):
-        _inline(reader, at, match.start())
-        if match["language"].lower() not in _OTHER_LANGUAGES:
+        inline(reader, _INLINE, at, match.start())
+        if match["language"].lower() not in OTHER_LANGUAGES:
             shell.commands(reader, *match.span("body"))
+        elif match["language"].lower() in ("yaml", "yml"):
+            reader.loose(*match.span("body"))
         at = match.end()
-    _inline(reader, at, len(reader.view))
+    inline(reader, _INLINE, at, len(reader.view))
 
 
-def _inline(reader: Reader, start: int, end: int) -> None:
+def inline(reader: Reader, pattern: re.Pattern[str], start: int, end: int) -> None:
+    """Reads the commands in running text: what ``pattern`` finds as its ``code``."""
     reader.fixed = "the sentence around it may speak of the version"
-    for match in _INLINE.finditer(reader.view, start, end):
+    for match in pattern.finditer(reader.view, start, end):
         shell.commands(reader, *match.span("code"))
     reader.fixed = ""

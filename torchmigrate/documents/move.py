@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from torchmigrate.documents.fitting import State, held_back
@@ -50,7 +51,7 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
         )
     if unit.role is Role.DOC:
         raise NoFix("documentation says what was tried: it follows the project's own files")
-    if reason := unit.fixed:
+    if reason := unit.fixed or environment.held:
         raise NoFix(reason)
     if any(stays(one, options) for one in environment.units):
         raise NoFix("this installs an older torch, which tests often do on purpose")
@@ -65,7 +66,7 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
     relocation.make()
     if not relocation.edits:
         raise NoFix("nothing that is asked for here is older than the target")
-    edits = tuple(dict.fromkeys(sorted(_smallest(edit, source.text) for edit in relocation.edits)))
+    edits = tuple(dict.fromkeys(sorted(_smallest(edit, source.original) for edit in relocation.edits)))
     if any(after.start < before.end for before, after in pairwise(edits)):
         raise NoFix("one place would have to say two things")
     if any(span.start <= edit.start < span.end for span in _ignored(source) for edit in edits):
@@ -82,12 +83,26 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
         if not applies(one, chosen.python)
     ]
     text = _edited(source, environment, (*edits, *elsewhere))
-    if held := held_back(
-        State(environment, text, beside, chosen, relocation.releases, frozenset(relocation.replaced))
-    ):
+    state = State(environment, text, beside, chosen, relocation.releases, frozenset(relocation.replaced))
+    said = _resolved(state, source, edits) if options.resolve else ""
+    if held := "" if said else held_back(state):
         raise NoFix(held)
     safety = Safety.SAFE if relocation.is_safe() else Safety.UNSAFE
-    return Fix(edits, safety, relocation.title)
+    return Fix(edits, safety, relocation.title + said)
+
+
+def _resolved(state: State, source: Source, edits: tuple[Edit, ...]) -> str:
+    """What a resolver says of a move; empty if it could not be asked. Raises NoFix where it finds no solution."""
+    from torchmigrate.documents import resolve
+
+    if held := held_back(replace(state, resolves=True)):
+        raise NoFix(held)
+    answer = resolve.asked(state, source, edits)
+    if answer.resolves is None and (held := held_back(state)):
+        raise NoFix(f"{held}; {answer.said}")
+    if answer.resolves is False:
+        raise NoFix(answer.said)
+    return f" ({answer.said})"
 
 
 def _smallest(edit: Edit, text: bytes) -> Edit:
@@ -125,7 +140,7 @@ def _build(environment: Environment, options: Options) -> Build | None:
 def _edited(source: Source, environment: Environment, edits: tuple[Edit, ...]) -> str:
     """The text of the environment once the edits are made."""
     if not environment.spans:
-        return apply(source.text, list(edits)).decode("latin-1")
+        return apply(source.original, list(edits)).decode("latin-1")
     parts = []
     for span in environment.spans:
         inside = [
@@ -133,7 +148,7 @@ def _edited(source: Source, environment: Environment, edits: tuple[Edit, ...]) -
             for edit in edits
             if span.start <= edit.start and edit.end <= span.end
         ]
-        parts.append(apply(source.text[span.start : span.end], inside).decode("latin-1"))
+        parts.append(apply(source.original[span.start : span.end], inside).decode("latin-1"))
     return "\n".join(parts)
 
 
@@ -146,11 +161,11 @@ def _knows_torch(environment: Environment, beside: tuple[Neighbour, ...]) -> boo
 
 def _ignored(source: Source) -> Iterator[Span]:
     """The lines that a comment marks to be left alone, at their end or on the line before."""
-    if b"torchmigrate: ignore" not in source.text:
+    if b"torchmigrate: ignore" not in source.original:
         return
     pending = False
-    for line in logical_lines(source.text.decode("latin-1")):
-        text = source.text[line.start : line.end]
+    for line in logical_lines(source.original.decode("latin-1")):
+        text = source.original[line.start : line.end]
         marked = b"torchmigrate: ignore" in text
         if text.lstrip().startswith(b"#"):
             pending = pending or marked

@@ -83,7 +83,7 @@ def _including(path: str, project: Project, seen: set[str]) -> Iterator[Neighbou
     name = os.path.basename(path)
     sought = (((name,), (rf"(?<![\w.-]){re.escape(name)}",)),)
     for other, _ in project.spelling(*sought, beside=path):
-        if other in seen or kind_of(other) in (None, "markdown", "lock"):
+        if other in seen or kind_of(other) in (None, "markdown", "rst", "nix", "notebook", "lock"):
             continue
         for found in _environments(other, project):
             try:

@@ -45,7 +45,7 @@ def of_image(image: str) -> tuple[str | None, bool]:
 
 def numbers(reference: Reference) -> set[int] | None:
     """The minor versions of Python 3 that a reference allows; None where it does not tell."""
-    text = reference.text.strip()
+    text = re.sub(r"\A(?:py|cp)3(\d{1,2})\Z", r"3.\1", reference.text.strip())
     if reference.undecided or reference.sort is not Sort.PYTHON:
         return None
     if reference.option == "FROM":

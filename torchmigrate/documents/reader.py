@@ -31,9 +31,10 @@ INDEX_URL = re.compile(
 LIBTORCH = re.compile(rf"https?://download(?:-r2)?\.pytorch\.org/libtorch/{_URL_CHARACTER}+?\.zip", re.ASCII)
 """An archive of torch's C++ library."""
 
+_WATCHED = r"(?<![\w.-])(?P<repository>nvidia/cuda|pytorch/pytorch|nvidia/pytorch)"
+_REPOSITORY = re.compile(rf"{_WATCHED}\Z")
 IMAGE = re.compile(
-    r"(?<![\w.-])(?P<repository>nvidia/cuda|pytorch/pytorch|nvidia/pytorch)"
-    rf":(?P<tag>(?:{_INSERTION}|\$\w+|[\w.-])+)(?P<digest>@sha256:\w+)?",
+    rf"{_WATCHED}:(?P<tag>(?:{_INSERTION}|\$\w+|[\w.-])+)(?P<digest>@sha256:\w+)?",
     re.ASCII,
 )
 
@@ -75,6 +76,7 @@ class _Raw:
     whole: Span | None = None
     undecided: str = ""
     purpose: Purpose = Purpose.RUN
+    extras: str = ""
 
 
 class Reader:
@@ -149,6 +151,7 @@ class Reader:
         removal: Span | None = None,
         fixed: str = "",
         marker: str = "",
+        extras: str = "",
     ) -> None:
         """A requirement whose specifier is at ``specifier``; ``whole`` also covers its name."""
         self._raw.append(
@@ -163,6 +166,7 @@ class Reader:
                 marker=marker,
                 whole=whole or specifier,
                 purpose=self.purpose,
+                extras=extras,
             )
         )
 
@@ -187,7 +191,17 @@ class Reader:
         whole = Span(package.start("name"), rest.end if text else package.end())
         if not text and package["extras"] is None:
             whole = Span(*package.span("name"))
-        self.package(package["name"], rest, unit, whole=whole, removal=removal, fixed=fixed, marker=marker)
+        extras = package["extras"] or ""
+        self.package(
+            package["name"],
+            rest,
+            unit,
+            whole=whole,
+            removal=removal,
+            fixed=fixed,
+            marker=marker,
+            extras=extras,
+        )
         return True
 
     def wheel(self, span: Span, unit: Unit) -> None:
@@ -195,6 +209,13 @@ class Reader:
         if INDEX_URL.fullmatch(self.view, span.start, span.end):
             self._taken.append(span)
             self._raw.append(_Raw(Sort.WHEEL, "", span, unit))
+
+    def image(self, repository: str, tag: Span) -> None:
+        """An image whose tag stands apart from its repository; nothing for one of those that nobody watches."""
+        watched = _REPOSITORY.search(repository)
+        if watched and tag.start < tag.end:
+            self._taken.append(tag)
+            self._raw.append(_Raw(Sort.IMAGE, watched[0], tag, self.unit()))
 
     def loose(self, start: int, end: int) -> None:
         """Index URLs and images that stand in the text between two offsets and belong to no command."""
@@ -257,6 +278,7 @@ class Reader:
             raw.marker,
             raw.fixed,
             raw.purpose,
+            raw.extras,
         )
         return [made(value) for value in found]
 

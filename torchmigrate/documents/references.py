@@ -67,6 +67,10 @@ class Environment:
     """Where it is written; empty: the whole file."""
     includes: list[str] = field(default_factory=list)
     """The files whose requirements it installs too, as it names them; ``.`` is a project by its folder."""
+    held: str = ""
+    """Why nothing may move that is installed into it; empty if it may."""
+    copied: dict[str, str] = field(default_factory=dict)
+    """Where the files lie that are copied into an image, by their names in it."""
     unread: str = ""
     """A command that could not be read; empty if there is none."""
     of_image: bool = False
@@ -123,6 +127,8 @@ class Reference:
     """Why it may not be edited here: its hash is pinned, …; empty if it may."""
     purpose: Purpose = Purpose.RUN
     """Who needs a requirement."""
+    extras: str = ""
+    """The extras that a requirement asks for, in their brackets."""
 
     @property
     def text(self) -> str:

@@ -140,7 +140,7 @@ class Relocation:
         only_there = any(r.name.startswith("pytorch-triton") for r in unit.of(Sort.REQUIREMENT))
         return (
             not only_there
-            and re.search(rb"(?i)\bwindows\b|win32|win_amd64|\.bat\b", self.source.text) is None
+            and re.search(rb"(?i)\bwindows\b|win32|win_amd64|\.bat\b", self.source.original) is None
         )
 
     def _torch(self, torch: Reference) -> None:

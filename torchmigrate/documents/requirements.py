@@ -20,7 +20,9 @@ COMPILED = re.compile(
 _CONDA_LIST = re.compile(r"^#.*conda create", re.MULTILINE)
 _LINE = re.compile(r"(?:[^\\\r\n]|\\(?!\r?\n)|\\\r?\n)*(?:\r\n|\n|\r|\Z)")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.DOTALL)
-_OPTION = re.compile(r"(?P<option>--?[\w-]+)(?:[ \t]*=[ \t]*|[ \t]+)?(?P<value>\S.*)?", re.DOTALL)
+_OPTION = re.compile(
+    r"(?<!\S)(?P<option>-[rcefi](?=[^\s=-])|--?[A-Za-z][\w-]*)(?:[ \t]*=[ \t]*|(?:[ \t]|\\\r?\n)*)(?P<value>[^\s-]\S*)?"
+)
 _HASHES = re.compile(r"(?<=[ \t\n])--(?:hash|config-settings|global-option)\b.*", re.DOTALL)
 _LOCAL = re.compile(r"\.{0,2}[/\\]|[\w.+-]*://|file:|\w:[\\/]|[\w./-]+\.(?:whl|zip|tar\.gz)\b|[^\s@]*/")
 
@@ -54,14 +56,23 @@ def logical_lines(view: str) -> Iterator[Span]:
 
 
 def _option(reader: Reader, span: Span, unit: Unit, removal: Span) -> None:
-    match = _OPTION.fullmatch(reader.view, span.start, span.end)
-    if match is None or match["value"] is None:
-        return
-    if match["option"] in ("-r", "--requirement", "-c", "--constraint", "-e", "--editable"):
-        reader.environment.includes.append(match["value"].partition(" #")[0].strip("\"'"))
-    option = INDEX_OPTIONS.get(match["option"])
-    if option is not None:
-        reader.index(unquoted(reader.view, *match.span("value")), unit, option, removal)
+    found = list(_OPTION.finditer(reader.view, span.start, span.end))
+    for number, match in enumerate(found):
+        if match["value"] is None:
+            continue
+        if match["option"] in ("-r", "--requirement", "-c", "--constraint", "-e", "--editable"):
+            reader.environment.includes.append(match["value"].strip("\"'"))
+        option = INDEX_OPTIONS.get(match["option"])
+        if option is not None:
+            alone = removal if len(found) == 1 else _beside(found, number)
+            reader.index(unquoted(reader.view, *match.span("value")), unit, option, alone)
+
+
+def _beside(found: list[re.Match[str]], number: int) -> Span:
+    """What goes with one of several options on a line."""
+    if number + 1 < len(found):
+        return Span(found[number].start(), found[number + 1].start())
+    return Span(found[number - 1].end(), found[number].end())
 
 
 def _requirement(reader: Reader, span: Span, unit: Unit, removal: Span) -> None:

@@ -96,6 +96,9 @@ _PYTHON = re.compile(
     re.ASCII,
 )
 _ASKED_PYTHON = re.compile(r"(?:cp|python)?(?P<version>3\.\d+)(?:\.\d+)?", re.ASCII)
+_QUOTED_COMMAND = re.compile(
+    r"(?:\w+=)?(?P<quote>[\"'])(?P<command>.*\s(?:install|add)\s.*)(?P=quote)", re.DOTALL
+)
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\??[:+]?=(?P<value>.*)", re.DOTALL)
 _MAKE_VARIABLE = re.compile(
     r"^(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)[ \t]*(?:\?|:|::)?=[ \t]*(?P<value>[^#\r\n]*)", re.MULTILINE
@@ -119,6 +122,7 @@ def commands(reader: Reader, start: int, end: int, *, folded: bool = False) -> N
     words: list[Word] = []
     at = start
     pattern = _FOLDED if folded else _TOKEN
+    gap = _FOLDED_GAP if folded else _GAP
     loose = start
     branches = Branches(reader)
     comments: list[Span] = []
@@ -132,7 +136,7 @@ def commands(reader: Reader, start: int, end: int, *, folded: bool = False) -> N
             words.append(Word(reader.view[span.start : span.end], span, Span(*match.span())))
         elif match["end"]:
             branches.enter(words)
-            command(reader, words, folded=folded)
+            command(reader, words, gap=gap)
             branches.leave(words, match["end"])
             words = []
         elif match["comment"]:
@@ -141,7 +145,7 @@ def commands(reader: Reader, start: int, end: int, *, folded: bool = False) -> N
             comments.append(Span(*match.span()))
         at = match.end()
     branches.enter(words)
-    command(reader, words, folded=folded)
+    command(reader, words, gap=gap)
     branches.close()
     reader.loose(loose, end)
     _note_unread(reader, start, end, comments)
@@ -155,8 +159,12 @@ def _note_unread(reader: Reader, start: int, end: int, comments: list[Span]) -> 
             reader.environment.unread = reader.environment.unread or match[0]
 
 
-def command(reader: Reader, words: list[Word], *, folded: bool = False) -> None:
-    """Reads one command: the variables that it sets, and what it installs."""
+def command(reader: Reader, words: list[Word], *, gap: re.Pattern[str] | None = None) -> None:
+    """Reads one command: the variables that it sets, and what it installs.
+
+    ``gap`` is what separates two words, and goes with one that is taken out.
+    """
+    gap = gap or _GAP
     for word in words:
         _assignment(reader, word)
     if words and words[0].text in _SAYING:
@@ -165,10 +173,10 @@ def command(reader: Reader, words: list[Word], *, folded: bool = False) -> None:
             for match in _INSTALLATION.finditer(reader.view, words[0].outer.start, words[-1].outer.end)
         )
         return
-    # The text of an argument may be a command itself: ``bash -c "pip install …"``.
+    # The text of an argument or a variable may be a command itself: ``bash -c "pip install …"``.
     for word in words:
-        if word.span != word.outer and re.search(r"\s(?:install|add)\s", word.text):
-            commands(reader, word.span.start, word.span.end)
+        if inner := _QUOTED_COMMAND.fullmatch(reader.view, *word.outer):
+            commands(reader, *inner.span("command"))
     _pythons(reader, words)
     for number, word in enumerate(words[:-1]):
         is_conda = _CONDA.fullmatch(word.text) is not None
@@ -177,8 +185,17 @@ def command(reader: Reader, words: list[Word], *, folded: bool = False) -> None:
         reader.verbs.add(words[verb].span.start)
         if words[verb].text in ("sync", "install") and verb + 1 == len(words) and "pip" not in word.text:
             reader.environment.includes.append(".")  # `uv sync`, `poetry install`
-        _install(reader, words[verb + 1 :], conda=is_conda, folded=folded and not is_conda)
+        _install(reader, words[verb + 1 :], gap, conda=is_conda)
         return
+
+
+def listed(reader: Reader, quoted: list[Span]) -> None:
+    """Reads a command that is given as a list of strings, each with its quotes."""
+    words = []
+    for outer in quoted:
+        span = Span(outer.start + 1, outer.end - 1)
+        words.append(Word(reader.view[span.start : span.end], span, outer))
+    command(reader, words, gap=_LISTED_GAP)
 
 
 def _verb(words: list[Word], at: int) -> int | None:
@@ -205,7 +222,7 @@ def _assignment(reader: Reader, word: Word) -> None:
         reader.define(match["name"], match.start("value"), match.end("value"))
 
 
-def _install(reader: Reader, words: list[Word], *, conda: bool = False, folded: bool = False) -> None:
+def _install(reader: Reader, words: list[Word], gap: re.Pattern[str], *, conda: bool = False) -> None:
     unit = reader.unit()
     at = 0
     while at < len(words):
@@ -228,7 +245,7 @@ def _install(reader: Reader, words: list[Word], *, conda: bool = False, folded: 
                 at += 1
             else:
                 return
-            _source(reader, span, unit, option, _with_blank(reader.view, whole, folded))
+            _source(reader, span, unit, option, _with_gap(reader.view, whole, gap))
         elif word.text.startswith("-"):
             at += word.text in _WITH_VALUE
         elif INDEX_URL.fullmatch(word.text):
@@ -238,7 +255,7 @@ def _install(reader: Reader, words: list[Word], *, conda: bool = False, folded: 
         elif local := _LOCAL_PROJECT.fullmatch(word.text):
             reader.environment.includes.append(local["folder"])
         elif not word.text.isdigit() and "://" not in word.text:
-            reader.requirement(word.span, unit, removal=_with_blank(reader.view, word.outer, folded))
+            reader.requirement(word.span, unit, removal=_with_gap(reader.view, word.outer, gap))
 
 
 def _source(reader: Reader, span: Span, unit: Unit, option: str, removal: Span) -> None:
@@ -267,11 +284,12 @@ CONDA_REQUIREMENT = re.compile(
 """A conda match specification: ``channel::name=version=build``."""
 
 
-def _with_blank(view: str, span: Span, folded: bool) -> Span:
+def _with_gap(view: str, span: Span, gap: re.Pattern[str]) -> Span:
     """The word with what separates it from the one before, so that nothing is left of it when it goes."""
-    before = (_FOLDED_GAP if folded else _GAP).search(view, max(0, span.start - 200), span.start)
+    before = gap.search(view, max(0, span.start - 200), span.start)
     return Span(before.start() if before else span.start, span.end)
 
 
 _GAP = re.compile(r"(?:[ \t]|\\[ \t]*(?:\r\n|\n|\r))+\Z")
 _FOLDED_GAP = re.compile(r"\s+\Z")
+_LISTED_GAP = re.compile(r"(?:\s|\\)*,(?:\s|\\)*\Z")

@@ -37,12 +37,13 @@ class Clause:
         from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
         try:
-            specifier = SpecifierSet(self._as_pep508())
+            specifier = SpecifierSet(self.as_pep508())
         except (InvalidSpecifier, ValueError):
             return True
         return any(specifier.contains(version, prereleases=True) for version in versions)
 
-    def _as_pep508(self) -> str:
+    def as_pep508(self) -> str:
+        """The condition as PEP 508 writes it, without the local part."""
         numbers = self.public.split(".")
         if self.operator == "^" or (self.operator == "~" and self.style is Style.POETRY):
             at = 0 if self.operator == "^" and numbers[0] != "0" else 1
@@ -108,18 +109,22 @@ def applies(
 
     ``system`` is one platform to ask about, as `platform.system` and `platform.machine` name it.
     """
-    if not reference.marker or pythons is None or "extra" in reference.marker:
+    if not reference.marker or pythons is None:
         return True
     from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName
 
     try:
         marker = Marker(reference.marker)
+        extras = {"", *re.findall(r"extra *[=!]= *['\"]([^'\"]+)", reference.marker)}
         first, last = (int(version.split(".")[1]) for version in pythons)
         return any(
-            marker.evaluate({**platform, "python_version": f"3.{n}", "python_full_version": f"3.{n}.9"})
+            marker.evaluate(
+                {**platform, "python_version": f"3.{n}", "python_full_version": f"3.{n}.9", "extra": extra}
+            )
             for platform in _PLATFORMS
             if system is None or system == (platform["platform_system"], platform["platform_machine"])
             for n in range(first, last + 1)
+            for extra in extras
         )
     except (InvalidMarker, UndefinedEnvironmentName, ValueError):
         return True

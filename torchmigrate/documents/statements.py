@@ -65,7 +65,7 @@ def statements(path: str, depth: int = 0) -> Iterator[Statement]:
 
 def _said_in(path: str, view: str) -> Iterator[Statement]:
     """What a text says about torch that is read as a file of the name ``path``."""
-    from torchmigrate.documents.check import references_of
+    from torchmigrate.documents.document import references_of
     from torchmigrate.text.source import Source, SourceError
 
     try:
@@ -157,7 +157,7 @@ def locked_in(path: str) -> Iterator[Statement]:
     from torchmigrate.documents.toml import locked
 
     view = _text(path, MAX_LOCK_BYTES) or ""
-    for name, span in locked(view):
+    for name, span, *_ in locked(view):
         version = re.match(r"[=v]*(\d{1,4})\.(\d{1,4})", view[span.start : span.end])
         if name == "torch" and version:
             bound = (int(version[1]), int(version[2]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 from torchmigrate.documents import shell
 from torchmigrate.documents.reader import INDEX_URL, Reader
@@ -205,13 +206,26 @@ def _match(pattern: re.Pattern[str], view: str, at: int) -> int:
 _PACKAGE = re.compile(r"^\[\[packages?\]\]", re.MULTILINE)
 _NAME = re.compile(r'^name = "(?P<name>[^"]+)"', re.MULTILINE)
 _VERSION = re.compile(r'^version = "(?P<version>[^"]+)"', re.MULTILINE)
+_REGISTRY = re.compile(r'^(?:source = \{ registry|url) = "(?P<index>[^"]+)"', re.MULTILINE)
+_MARKERS = re.compile(r"^resolution-markers = \[(?P<markers>[^\]]*)\]", re.MULTILINE)
 _CONDA_LOCKED = re.compile(
     r"^ *- (?:pypi: \S+\r?\n +)?name: (?P<name>[\w.-]+)\r?\n +version: (?P<version>[\w.+!-]+)"
-    r"|^- conda: \S+/(?P<archive>[a-z][\w.-]*?)-(?P<build>\d[\w.]*)-\w+\.(?:conda|tar\.bz2)",
+    r"|^(?:- conda: |(?=https?://))\S+/(?P<archive>[a-z][\w.-]*?)-(?P<build>\d[\w.]*)-\w+\.(?:conda|tar\.bz2)",
     re.MULTILINE,
 )
-"""A package in conda-lock.yml or pixi.lock."""
+"""A package in conda-lock.yml or pixi.lock, or in the list of URLs that ``conda-lock`` and ``conda list --explicit`` write."""
 _JSON_VERSION = re.compile(r'^ *"(?P<name>[\w.-]+)": \{(?P<body>[^{}]*)\}', re.MULTILINE)
+
+
+class Locked(NamedTuple):
+    """A package in a lock file."""
+
+    name: str
+    version: Span
+    origin: str = ""
+    """The index that it comes from; empty where that is not said."""
+    marker: str = ""
+    """Where it is installed, as the file says of a package that it has more than once."""
 
 
 def read_lock(reader: Reader) -> None:
@@ -220,33 +234,46 @@ def read_lock(reader: Reader) -> None:
     unit = reader.unit(Role.LOCK)
     if not view.lstrip().startswith("{") and re.search(r"^\[", view, re.MULTILINE):
         check(view)  # those of pixi and conda-lock are YAML
-    for name, span in locked(view):
-        reader.package(name, span, unit)
+    units: dict[str, Unit] = {}
+    for package in locked(view):
+        tag = _tag(package.origin)
+        if tag not in units:
+            units[tag] = reader.unit(Role.LOCK) if tag else unit
+        reader.package(package.name, package.version, units[tag], marker=package.marker)
     seen: set[str] = set()
     for match in INDEX_URL.finditer(view):
-        tag = re.search(r"/whl/(?:test/|nightly/)?(\w+)", match[0])
-        if tag and tag[1] not in seen:
-            seen.add(tag[1])
-            reader.index(Span(*match.span()), unit, "")
+        if (tag := _tag(match[0])) and tag not in seen:
+            seen.add(tag)
+            reader.index(Span(*match.span()), units.get(tag, unit), "")
 
 
-def locked(view: str) -> Iterator[tuple[str, Span]]:
-    """The name of each package in a lock file of any kind, and where its version stands; nothing is validated."""
+def _tag(url: str) -> str:
+    """The variant that an index of torch's builds names; empty for others."""
+    found = re.search(r"/whl/(?:test/|nightly/)?(\w+)", url)
+    return found[1] if found and INDEX_URL.fullmatch(url) else ""
+
+
+def locked(view: str) -> Iterator[Locked]:
+    """The packages in a lock file of any kind; nothing is validated."""
     if view.lstrip().startswith("{"):
         for match in _JSON_VERSION.finditer(view):
             if version := re.search(r'"version": "(?P<version>==[^"]+)"', match["body"]):
                 start = match.start("body")
-                yield match["name"], Span(start + version.start("version"), start + version.end("version"))
+                span = Span(start + version.start("version"), start + version.end("version"))
+                yield Locked(match["name"], span)
         return
     starts = [match.start() for match in _PACKAGE.finditer(view)]
     if not starts:
         for match in _CONDA_LOCKED.finditer(view):
-            yield (
-                match["name"] or match["archive"],
-                Span(*match.span("version" if match["name"] else "build")),
-            )
+            version_of = "version" if match["name"] else "build"
+            yield Locked(match["name"] or match["archive"], Span(*match.span(version_of)))
         return
     for start, end in pairwise([*starts, len(view)]):
         name, locked_at = _NAME.search(view, start, end), _VERSION.search(view, start, end)
         if name and locked_at:
-            yield name["name"], Span(*locked_at.span("version"))
+            index, markers = _REGISTRY.search(view, start, end), _MARKERS.search(view, start, end)
+            found = re.findall(r'"([^"]*)"', markers["markers"]) if markers else []
+            marker = " or ".join(f"({one})" for one in found)
+            yield Locked(
+                name["name"], Span(*locked_at.span("version")), index["index"] if index else "", marker
+            )

@@ -6,14 +6,15 @@ touches: its place, what it says, and what it is installed with.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
-from torchmigrate.documents.document import Document
+from torchmigrate.documents.document import Document, references_of
 from torchmigrate.documents.references import Reference
 from torchmigrate.model.findings import Edit
 from torchmigrate.proof.offsets import Shift
 from torchmigrate.text.edits import VerifyError, apply, ordered
-from torchmigrate.text.source import SourceError
+from torchmigrate.text.source import Source, SourceError
 
 
 def verify(before: Document, after: Document, edits: Iterable[Edit]) -> None:
@@ -24,13 +25,27 @@ def verify(before: Document, after: Document, edits: Iterable[Edit]) -> None:
         after.bom,
     ):
         raise VerifyError("the file would not be read back as it was meant")
-    shift = Shift(before.text, edits)
     try:
-        new = {(r.span, r.sort): r for r in after.references}
+        _compare(before, before.references, after.references, Shift(before.text, edits))
     except SourceError as error:
         raise VerifyError(f"the result is malformed: {error.message}") from None
+
+
+def verify_commands(before: Source, after: Source, edits: Iterable[Edit]) -> None:
+    """The same of a notebook's commands, of which Python does not see the text. Raises VerifyError or SourceError."""
+    edits = ordered(edits)
+    if after.original != apply(before.original, edits):
+        raise VerifyError("the file would not be read back as it was meant")
+    if ast.dump(before.tree) != ast.dump(after.tree):
+        raise VerifyError("an edit of a command changes the program")
+    _compare(before, references_of(before), references_of(after), Shift(before.original, edits))
+
+
+def _compare(before: Source, references: list[Reference], after: list[Reference], shift: Shift) -> None:
+    """Raises VerifyError where a reference that no edit touches is not there afterwards, or not with the same others."""
+    new = {(r.span, r.sort): r for r in after}
     units: dict[int, int] = {}
-    for old in before.references:
+    for old in references:
         if any(edit.start < old.span.end and old.span.start < edit.end for edit in shift.old):
             continue
         found = new.get((shift.moved(old.span), old.sort))

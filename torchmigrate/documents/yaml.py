@@ -52,6 +52,9 @@ class _Lines:
     """How deep the names of the jobs are indented, in a file that has jobs; -1 until the first is read."""
     outside: Environment = field(default_factory=Environment)
     """What stands outside of all jobs."""
+    packages: Unit | None = None
+    """The unit of the list of packages that is read."""
+    siblings: Siblings = field(default_factory=lambda: Siblings())
 
     def read(self) -> None:
         view = self.reader.view
@@ -95,20 +98,52 @@ class _Lines:
             self._dependency(self.conda, unquoted(view, *item.span("value")))
             return
         if entry:
-            self.list_key = entry["key"].strip("\"'")
-            if entry["value"] and self.list_key == "python-version":
-                self.reader.simple(
-                    Sort.PYTHON,
-                    "python",
-                    unquoted(view, *entry.span("value")),
-                    self.reader.unit(),
-                    option="setup",
-                )
-            if entry["value"]:
-                _entry(self.reader, self.list_key, *entry.span("value"))
+            self._keyed(entry)
+            if entry["value"] and self._listed(Span(*entry.span("value"))):
+                self.reader.loose(line.start, line.end)
+                return
+        elif item and self.packages is not None and self._package(unquoted(view, *item.span("value"))):
+            return
         elif item:
             _item(self.reader, self.list_key, *item.span("value"))
         shell.commands(self.reader, line.start, line.end)
+
+    def _keyed(self, entry: re.Match[str]) -> None:
+        """A line with a key."""
+        key = self.list_key = entry["key"].strip("\"'")
+        self.packages = self.reader.unit() if key in _PACKAGES else None
+        self.siblings.enter(self.reader, entry, key)
+        if not entry["value"]:
+            return
+        value = unquoted(self.reader.view, *entry.span("value"))
+        if key in _PYTHONS:
+            self.reader.simple(Sort.PYTHON, "python", value, self.reader.unit(), option=_PYTHONS[key])
+        elif key in _IMAGES and self.reader.role is Role.INSTALL:
+            self.reader.environment.of_image = True
+            self.reader.simple(Sort.PYTHON, "python", value, self.reader.unit(), option="FROM")
+        elif key == "python_requirements":
+            self.reader.environment.includes.append(self.reader.view[value.start : value.end])
+        _entry(self.reader, key, *entry.span("value"))
+
+    def _listed(self, value: Span) -> bool:
+        """Reads a list on one line: of packages, or the words of a command; False for any other."""
+        view = self.reader.view
+        if not _LISTED.fullmatch(view, *value):
+            return False
+        quoted = [Span(*match.span()) for match in _QUOTED.finditer(view, *value)]
+        if self.packages is not None:
+            return len([span for span in quoted if self._package(unquoted(view, *span))]) > 0
+        if not _INSTALLS.search(view, *value):
+            return False
+        shell.listed(self.reader, quoted)
+        return True
+
+    def _package(self, span: Span) -> bool:
+        """Reads an element of a list of packages; False if it asks for no version, as packages of a system do too."""
+        assert self.packages is not None
+        if not _VERSIONED.fullmatch(self.reader.view, *span):
+            return False
+        return self.reader.requirement(span, self.packages)
 
     def _job(self, content: str, width: int) -> None:
         """Each job of a workflow installs into a machine of its own."""
@@ -139,6 +174,46 @@ class _Lines:
             if self.jobs is not None:
                 self.reader.environment.spans.append(Span(self.block_start, end))
             self.block = None
+
+
+_PACKAGES = ("python_packages", "packages", "pip_packages", "pip", "packages_to_install", "requirements")
+"""The keys of lists for pip: of Cog, BentoML, Ray, Kubeflow, Truss."""
+_PYTHONS = {"python-version": "setup", "python_version": "conda"}
+"""The keys for the Python: of GitHub's action, of Cog and Truss; and how they say it, as `pythons.numbers` asks."""
+_IMAGES = ("image", "base_image", "baseImage", "docker_image")
+"""The keys for the image that commands run in."""
+_VERSIONED = re.compile(
+    r"[A-Za-z0-9][\w.-]*[ ]?(?:\[[\w, -]+\])?[ ]?(?:[=~!<>]=|===|[<>])[ ]?\d[^\n]*", re.ASCII
+)
+_LISTED = re.compile(r"\[.*\][ \t]*")
+_INSTALLS = re.compile(r"\b(?:install|add|create|sync)\b")
+_QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+
+
+@dataclass
+class Siblings:
+    """What a mapping says in two keys: the repository and the tag of an image, the name and the value of a variable."""
+
+    known: dict[int, dict[str, Span]] = field(default_factory=dict)
+    """The values of the mappings that are open, by their column."""
+
+    def enter(self, reader: Reader, entry: re.Match[str], key: str) -> None:
+        """The next line of the file that has a key."""
+        column = len(entry["indent"]) + len(entry["dashes"])
+        begins = bool(entry["dashes"])
+        for deeper in [at for at in self.known if at > column or (at == column and begins)]:
+            del self.known[deeper]
+        mapping = self.known.setdefault(column, {})
+        key = {"newTag": "tag", "newName": "repository"}.get(key, key)
+        if not entry["value"] or key not in ("repository", "tag", "name", "value"):
+            return
+        mapping[key] = unquoted(reader.view, *entry.span("value"))
+        said = {name: reader.view[span.start : span.end] for name, span in mapping.items()}
+        if key in ("repository", "tag", "name") and "tag" in mapping:
+            reader.image(said.get("repository") or said.get("name", ""), mapping["tag"])
+        elif key == "value" and _VARIABLE.fullmatch(said.get("name", "")):
+            reader.define(said["name"], *mapping["value"])
 
 
 def _entry(reader: Reader, key: str, start: int, end: int) -> None:

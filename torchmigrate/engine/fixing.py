@@ -84,7 +84,7 @@ class Fixing:
             and finding.fix.safety is not Safety.MANUAL
             and _key(finding) not in self.unproved
             and self.wanted.allows(finding)
-            and self.wanted.chooses(finding, self.subject.source.text)
+            and self.wanted.chooses(finding, self.subject.source.original)
         )
 
     def _apply(self, chosen: list[Finding]) -> None:

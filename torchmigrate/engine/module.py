@@ -11,7 +11,7 @@ from torchmigrate.documents import check
 from torchmigrate.engine.context import Context
 from torchmigrate.engine.ruleset import RuleSet
 from torchmigrate.engine.subject import Subject
-from torchmigrate.model.findings import Change, Edit, Finding, Location
+from torchmigrate.model.findings import Change, Edit, Finding, Location, Span
 from torchmigrate.model.rule import Rule
 from torchmigrate.project.mentions import Facts, Mention
 from torchmigrate.project.project import Project
@@ -19,6 +19,7 @@ from torchmigrate.project.said import Said
 from torchmigrate.rewrite.unused import unused_after
 from torchmigrate.semantics.links import Links
 from torchmigrate.semantics.uses import Use, Uses
+from torchmigrate.text.edits import ordered
 from torchmigrate.text.read import read
 from torchmigrate.text.source import Source
 
@@ -71,8 +72,9 @@ class Module(Subject):
         """The module with edits made, proved by `torchmigrate.proof`."""
         from torchmigrate.proof.verify import verify
 
-        source = read(self._source.path, self._source.replaced(edits))
-        verify(self._source, source, edits)
+        before, edits = _with_commands(self._source, edits)
+        source = read(before.path, before.replaced(edits)) if edits else before
+        verify(before, source, edits)
         return Module(source, self._rules, self._project, self._links)
 
     def unused_imports(self, before: Subject, keeps: Callable[[str], bool]) -> Iterator[Change]:
@@ -101,6 +103,26 @@ class Module(Subject):
                 for one in said.noted(rule.code, noted, partial(self._place, use)):
                     name, details = one if isinstance(one, tuple) else (one, ())
                     yield Mention(name, use.kind, path, line, details)
+
+
+def _with_commands(source: Source, edits: Sequence[Edit]) -> tuple[Source, Sequence[Edit]]:
+    """A notebook with those of the edits made that lie in its commands, and the others where they belong in it.
+
+    Raises SourceError or VerifyError if the program, or another command, is another one for it.
+    """
+    from torchmigrate.text.notebook import Notebook
+
+    commands = [one for one in edits if isinstance(source, Notebook) and source.is_command(one)]
+    if not commands or not isinstance(source, Notebook):
+        return source, edits
+    from torchmigrate.documents.verify import verify_commands
+    from torchmigrate.proof.offsets import Shift
+
+    after = read(source.path, source.commanded(ordered(commands)))
+    verify_commands(source, after, commands)
+    shift = Shift(source.original, ordered(commands))
+    others = [one for one in edits if one not in commands]
+    return after, [Edit(*shift.moved(Span(one.start, one.end)), one.text) for one in others]
 
 
 def _checked(rule: Rule, use: Use, context: Context) -> list[Finding]:

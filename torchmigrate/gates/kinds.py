@@ -14,20 +14,26 @@ MAX_METADATA_BYTES = 1 << 20
 """A project file beyond this size is not read: no hand-written one comes near it."""
 
 _NAMES = (
-    (r"(?:.*[-_.])?(?:requirements|constraints?)(?:[-_.].*)?\.(?:txt|in)|(?:requirements|constraints).*\.txt", "requirements"),
+    (r"(?:.*[-_.])?(?:requirements|constraints?|reqs?)(?:[-_.].*)?\.(?:txt|in)|(?:requirements|constraints).*\.txt", "requirements"),
     (r"pyproject\.toml|pixi\.toml|uv\.toml|hatch\.toml|Pipfile", "toml"),
-    (r"(?:uv|poetry|pdm|pixi)\.lock|pylock(?:\..+)?\.toml|Pipfile\.lock|conda-lock\.ya?ml", "lock"),
+    (r"(?:uv|poetry|pdm|pixi)\.lock|pylock(?:\..+)?\.toml|Pipfile\.lock|(?:.*[-_.])?conda-lock\.ya?ml|conda-.*\.lock", "lock"),
     (r"setup\.cfg|tox\.ini", "ini"),
     (r".*\.ya?ml", "yaml"),
-    (r".*\.(?:sh|bash|zsh|bat|ps1|sbatch|slurm)|.*\.def|Jenkinsfile(?:\..*)?", "shell"),
+    (r".*\.(?:sh|bash|zsh|ksh|fish|bat|cmd|ps1|sbatch|slurm|pbs)|.*\.def|Jenkinsfile(?:\..*)?", "shell"),
     (r"CMakeLists\.txt|.*\.cmake", "cmake"),
-    (r"(?:GNU)?[Mm]akefile(?:\..*)?|.*\.mk|[Jj]ustfile", "make"),
+    (r"(?:GNU)?[Mm]akefile(?:[-.].*)?|.*\.mk|[Jj]ustfile", "make"),
     (r".*\.(?:md|markdown)", "markdown"),
+    (r".*\.rst", "rst"),
+    (r".*\.nix", "nix"),
     (r"(?!.*\.(?:dockerignore|py|json|txt)$)(?:(?:.*[-_.])?(?:Dockerfile|Containerfile)(?:[-_.].*)?|.*\.dockerfile|dockerfile)", "docker"),
 )  # fmt: skip
 _SCRIPTS = ("setup.py", "noxfile.py")
+_MODULES = ("python", "notebook")
+"""The kinds whose files are Python modules too."""
 _FOLDERS = ("requirements", "constraints")
 
+_COMMANDS = re.compile(rb"[!%][^\n\"]{0,300}?\b(?:install|create|env)\b|%%(?:ba|script|sh|sx|system)")
+"""What a notebook has in a cell that installs something."""
 _TOKENS = re.compile(rb"[Tt]orch|TORCH|nvidia/cuda")
 
 
@@ -39,6 +45,8 @@ def kind_of(path: str) -> str | None:
     name = os.path.basename(path)
     if name.endswith((".py", ".pyi")):
         return "python" if name in _SCRIPTS else None
+    if name.endswith(".ipynb"):
+        return "notebook"
     found = _patterns().fullmatch(name)
     if found is not None:
         return found.lastgroup
@@ -57,12 +65,14 @@ def _patterns() -> re.Pattern[str]:
 
 
 def is_document(path: str) -> bool:
-    """Whether the file is a project file and no Python module (``setup.py`` is both)."""
-    return kind_of(path) not in (None, "python")
+    """Whether the file is a project file and no Python module (``setup.py`` and notebooks are both)."""
+    return kind_of(path) not in (None, *_MODULES)
 
 
-def concerns(data: bytes) -> bool:
-    """Gate 1: whether the content can hold anything that a rule looks for."""
+def concerns(kind: str, data: bytes) -> bool:
+    """Gate 1: whether the content of a file of a kind can hold anything that a rule looks for."""
+    if kind == "notebook" and not _COMMANDS.search(data):
+        return False
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.replace(b"\0", b"")
     return _TOKENS.search(data) is not None

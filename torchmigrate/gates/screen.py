@@ -67,15 +67,15 @@ class Screen:
         ):  # a cell may be one string, whose line ends would be letters before a name
             data = data.replace(b"\\n", b"\n").replace(b"\\t", b"\t")
         kind = kinds.kind_of(path)
-        if kind is not None and self.documents and _is_written(kind, data) and kinds.concerns(data):
+        if kind is not None and self.documents and _is_written(kind, data) and kinds.concerns(kind, data):
             return True
         language = languages.language_of(path)
         if language is not None:
             small = len(data) <= MAX_METADATA_BYTES
             return self.foreign and small and languages.concerns(language, data)
-        return kind in (None, "python") and (self.gate.passes(data) or MARK in data)
+        return not kinds.is_document(path) and (self.gate.passes(data) or MARK in data)
 
 
 def _is_written(kind: str, data: bytes) -> bool:
     """Whether a project file is as small as those that people write; a larger one only has the name of one."""
-    return kind == "lock" or len(data) <= MAX_METADATA_BYTES
+    return kind in ("lock", "notebook") or len(data) <= MAX_METADATA_BYTES

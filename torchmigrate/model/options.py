@@ -17,3 +17,4 @@ class Options:
     script_replacement: str = "compile"
     keep_torchscript_support: bool = True
     gpu_architectures: tuple[str, ...] = ()
+    resolve: bool = False

@@ -7,14 +7,14 @@ installed torch is.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from torchmigrate.documents import pythons
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.images import TORCH_TAG
 from torchmigrate.documents.reader import INDEX_URL
-from torchmigrate.documents.references import Environment, Purpose, Reference, Role, Style
+from torchmigrate.documents.references import Environment, Purpose, Reference, Role, Style, Unit
 from torchmigrate.documents.relocation import concerns_torch
 from torchmigrate.documents.specifiers import applies, clauses, patches
 from torchmigrate.documents.upgrade import TORCH, nightly_of, tag_of
@@ -68,19 +68,26 @@ def installs(reference: Reference) -> bool:
 def findings(
     document: Document, environment: Environment, named: list[Reference], facts: Facts
 ) -> Iterator[Finding]:
-    """The verdict on the torch that an environment names in ``named``, at the first place that does."""
+    """The verdict on the torch that an environment names in ``named``, at the first place that does.
+
+    A lock file may have one for each of several extras: each has its own.
+    """
     inside = _inside(environment, facts)
     asked = [one for one in named if one.sort is Sort.REQUIREMENT and _applies(one, inside)]
     images = [one for one in named if one.sort is Sort.IMAGE]
-    place = (asked or images)[:1]
-    if not place:
-        return
-    try:
-        found = list(_judged(environment, asked, images, inside))
-    except Unsaid as unsaid:
-        found = [saying.info("RT031", f"whether the torch that this installs fits cannot be said: {unsaid}")]
-    for one in found:
-        yield finding(one.code, one.message, one.severity, document, place[0].span, hint=one.hint)
+    locked = [one for one in asked if one.unit.role is Role.LOCK]
+    ways = {(one.text, id(one.unit)): [one] for one in locked}.values() if locked else [asked]
+    for way in ways:
+        place = (way or images)[:1]
+        if not place:
+            return
+        try:
+            found = list(_judged(environment, way, images, inside))
+        except Unsaid as unsaid:
+            reason = f"whether the torch that this installs fits cannot be said: {unsaid}"
+            found = [saying.info("RT031", reason)]
+        for one in found:
+            yield finding(one.code, one.message, one.severity, document, place[0].span, hint=one.hint)
 
 
 def _inside(environment: Environment, facts: Facts) -> Facts:
@@ -160,7 +167,8 @@ def _required(environment: Environment, asked: list[Reference], facts: Facts) ->
                 releases[torch] = version
     if not releases:
         raise Unsaid(_unknown(list(dict.fromkeys(one.text for one in asked))))
-    variants = _variants(environment, {clause.local for clause in conditions} - {""})
+    units = {one.unit for one in asked} if asked[0].unit.role is Role.LOCK else environment.units
+    variants = _variants(units, {clause.local for clause in conditions} - {""})
     for torch, version in releases.items():
         for variant in variants:
             if build := _of(candidates(torch, facts), variant):
@@ -175,9 +183,9 @@ def _unknown(asked: list[str]) -> str:
     return f"the tables know torch {matrix.versions()[0]} to {matrix.versions()[-1]}, and `{asked[0]}` is asked for"
 
 
-def _variants(environment: Environment, local: set[str]) -> tuple[str, ...]:
+def _variants(units: Iterable[Unit], local: set[str]) -> tuple[str, ...]:
     """The variants that an installer looks for, the first before the second; "" is the default of the platform."""
-    indexes = [index for unit in environment.units if concerns_torch(unit) for index in unit.of(Sort.INDEX)]
+    indexes = [index for unit in units if concerns_torch(unit) for index in unit.of(Sort.INDEX)]
     named = local or {_variant(index) for index in indexes} - {""}
     if len(named) > 1:
         raise Unsaid(f"its build is one of {', '.join(sorted(named))}")

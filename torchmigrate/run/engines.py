@@ -86,4 +86,5 @@ def _options(profile: Profile) -> Options:
         settings.script_replacement,
         settings.keep_torchscript_support,
         settings.gpu_architectures,
+        settings.resolve,
     )

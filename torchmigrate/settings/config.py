@@ -86,6 +86,10 @@ def read_layers(path: str) -> list[Layer]:
         table = _table(following)
         if table is None:
             raise ConfigError(f"{following}: has no table [tool.torchmigrate]")
+        if "resolve" in table:
+            raise ConfigError(
+                f"{following}: `resolve` uses the network, which no file may ask for: use --resolve"
+            )
         folder = os.path.dirname(os.path.abspath(following))
         extend = table.pop("extend", None)
         layers.append(Layer(parse(table, following), folder, following))

@@ -212,6 +212,11 @@ class Settings:
     gpu_architectures: tuple[str, ...] = setting(
         ARCHITECTURES, (), "Compute capabilities that the project's machines have.", metavar="ARCHS"
     )
+    resolve: bool = setting(
+        FLAG,
+        False,
+        "Ask uv or pip whether what a fix of project files leaves can be installed, over the network; no file states this.",
+    )
 
     def decisive(self) -> bytes:
         """Every value that findings can depend on, in one text."""

@@ -49,6 +49,12 @@ def is_linked(project: str) -> bool:
     return project in _compiled() or bool(row and row["linked"])
 
 
+def is_known(project: str, version: str) -> bool:
+    """Whether the table tells which torch a release requires; "" for the newest."""
+    row = _rows().get(project)
+    return row is not None and bool(row["torch"]) and _asked(row, version or row["newest"]) is not _UNREAD
+
+
 def refuses(project: str, version: str, torch: str) -> str:
     """Why a release of a package is not known to go with a torch release; empty if it is known to."""
     row = _rows().get(project)

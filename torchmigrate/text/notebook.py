@@ -108,33 +108,48 @@ class Notebook(Source):
 
         Raises SourceError if an edit touches IPython syntax or spans two cells.
         """
+        return self._written(edits, commands=False)
+
+    def is_command(self, edit: Edit) -> bool:
+        """Whether an edit lies in one of the lines that are IPython's."""
+        return any(mask.start <= edit.start and edit.end <= mask.end for mask in self.masks)
+
+    def commanded(self, edits: Iterable[Edit]) -> bytes:
+        """As `replaced`, for edits that lie in lines that are IPython's. Raises SourceError if one does not."""
+        return self._written(edits, commands=True)
+
+    def _written(self, edits: Iterable[Edit], *, commands: bool) -> bytes:
         bom = codecs.BOM_UTF8 if self.bom else b""
         document = self.raw[len(bom) :].decode()
         escape = escapes_non_ascii(document)
         parts: list[str] = []
         done = 0
-        for start, end, text in self._patches(document, ordered(edits), escape):
+        for start, end, text in self._patches(document, ordered(edits), escape, commands):
             parts += document[done:start], text
             done = end
         parts.append(document[done:])
         return bom + "".join(parts).encode()
 
     def _patches(
-        self, document: str, edits: list[Edit], ensure_ascii: bool
+        self, document: str, edits: list[Edit], ensure_ascii: bool, commands: bool
     ) -> Iterator[tuple[int, int, str]]:
         """``edits`` as replacements of ranges of ``document``, in order."""
         for edit in _coalesced(edits):
-            cell = self._cell_of(edit)
-            text = rendered(self.text, edit).decode()
+            cell = self._cell_of(edit, commands)
+            text = rendered(self.original, edit).decode()
             yield patch(document, cell, edit.start - cell.start, edit.end - cell.start, text, ensure_ascii)
 
-    def _cell_of(self, edit: Edit) -> Cell:
+    def _cell_of(self, edit: Edit, commands: bool) -> Cell:
         """The cell that ``edit`` changes. Raises SourceError where it must not."""
         cell = self._cell_at(edit.start) if self._cells else None
         if cell is None or not cell.literals:
             raise self._refused("there is no code to edit", edit)
         if edit.end > cell.end:
             raise self._refused("an edit spans two cells", edit)
+        if commands:
+            if not self.is_command(edit):
+                raise self._refused("an edit of a command reaches beyond it", edit)
+            return cell
         for mask in self.masks:
             if mask.start <= edit.end and edit.start <= mask.end and not self._goes_before(edit, mask):
                 raise self._refused("an edit touches IPython syntax", edit)

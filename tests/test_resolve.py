@@ -1,0 +1,110 @@
+"""`--resolve`: what a resolver on the machine is asked, and what becomes of its answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from torchmigrate.cli.commands import cli
+from torchmigrate.documents import resolve
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the resolvers are scripts of a shell")
+
+CONFLICT = "error: No solution found\n  cause: Because x==1 depends on torch<2.6 and you require x==1, we can conclude that"
+OFFLINE = "error: Failed to fetch: https://pypi.org/simple/torch/\n  cause: dns error"
+
+
+def run_cli(*arguments: str) -> Result:
+    """A run of the command line."""
+    return CliRunner().invoke(cli, arguments)
+
+
+@pytest.fixture
+def resolver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a `uv` that answers as its files ``status`` and ``stderr`` say, and keeps the question."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    script = folder / "uv"
+    script.write_text(
+        f'#!/bin/sh\nfor last; do :; done\n/bin/cat "$last" >> {folder}/asked\necho "$@" >> {folder}/options\n'
+        f"/bin/cat {folder}/stderr >&2\nexit $(/bin/cat {folder}/status)\n"
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    resolve.ask.cache_clear()
+    return folder
+
+
+def found(folder: Path, resolver: Path, status: int, stderr: str, text: str) -> tuple[str | None, str | None]:
+    """The title of the fix of a list of requirements, and the reason for none."""
+    (resolver / "status").write_text(str(status))
+    (resolver / "stderr").write_text(stderr)
+    (folder / "requirements.txt").write_text(text)
+    options = ("--select", "CU504", "--unsafe", "--resolve", "--output-format", "json")
+    done = run_cli("check", *options, str(folder))
+    [finding] = json.loads(done.stdout)["findings"]
+    return (finding["fix"] or {}).get("title"), finding["withheld"]
+
+
+@pytest.mark.parametrize(
+    ("status", "stderr", "text", "title", "reason"),
+    [
+        (0, "", "torch==2.6.0\nx==1\n", "(uv resolves it for Python 3.11)", None),
+        (1, CONFLICT, "torch==2.6.0\nx==1\n", None, "for Python 3.11: Because x==1 depends on torch<2.6"),
+        (1, CONFLICT, "torch==2.6.0\nnumpy\n", None, "uv does not resolve it"),
+        (
+            1,
+            OFFLINE,
+            "torch==2.6.0\nx==1\n",
+            None,
+            "is not known here; uv could not be asked: it does not reach an index",
+        ),
+        (1, OFFLINE, "torch==2.6.0\nnumpy\n", "(uv could not be asked: it does not reach an index)", None),
+        (0, "", "torch==2.6.0\nflash-attn==2.6.3\n", None, "held back by `flash-attn==2.6.3`"),
+    ],
+)
+def test_its_answer_decides_what_the_tables_do_not(
+    tmp_path: Path, resolver: Path, status: int, stderr: str, text: str, title: str | None, reason: str | None
+) -> None:
+    made, withheld = found(tmp_path, resolver, status, stderr, text)
+    assert ((made is None), (withheld is None)) == ((title is None), (reason is None))
+    assert (title or "") in (made or "")
+    assert (reason or "") in (withheld or "")
+
+
+def test_it_is_asked_for_all_that_is_installed_together(tmp_path: Path, resolver: Path) -> None:
+    (tmp_path / "requirements-more.txt").write_text("x[a,b]>=1,<3 ; python_version > '3.8'\n")
+    found(
+        tmp_path,
+        resolver,
+        0,
+        "",
+        "--extra-index-url https://example.org/simple\n-r requirements-more.txt\ntorch==2.6.0\n",
+    )
+    assert set((resolver / "asked").read_text().splitlines()) == {
+        "--extra-index-url https://example.org/simple",
+        "torch==2.15.0",
+        "x[a,b]>=1,<3 ; python_version > '3.8'",
+    }
+    assert "--no-build" in (resolver / "options").read_text()
+
+
+def test_without_a_resolver_nothing_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    resolve.ask.cache_clear()
+    (tmp_path / "requirements.txt").write_text("torch==2.6.0\n")
+    done = run_cli("check", "--select", "CU504", "--resolve", str(tmp_path))
+    assert "neither uv nor pip is on PATH" in done.output
+    assert "no resolver can be asked" in done.output
+
+
+def test_no_file_asks_for_it(tmp_path: Path) -> None:
+    (tmp_path / "torchmigrate.toml").write_text("resolve = true\n")
+    (tmp_path / "requirements.txt").write_text("torch==2.6.0\n")
+    done = run_cli("check", str(tmp_path))
+    assert done.exit_code == 2
+    assert "use --resolve" in done.output

@@ -1,0 +1,40 @@
+"""The commands in the code cells of a notebook: ``!pip``, ``%pip``, ``%conda``, ``%%bash``."""
+
+from __future__ import annotations
+
+import re
+
+from torchmigrate.documents import shell
+from torchmigrate.documents.branches import BRANCH
+from torchmigrate.documents.reader import Reader
+from torchmigrate.model.findings import Span
+from torchmigrate.text.notebook import Notebook
+from torchmigrate.text.source import Source
+
+_LINE = re.compile(
+    r"(?P<indent>[ \t]*)(?:[\w.,*\[\] \t]+=[ \t]*)?(?:%time(?:it)?[ \t]+)?"
+    r"(?:!{1,2}|%(?:sx|system|env|set_env)[ \t]+|%(?=(?:pip|conda|mamba|micromamba|uv)\b))[ \t]*"
+)
+_CELL = re.compile(r"\s*%%(?:(?:ba)?sh|shell|sx|system|script[ \t][^\n]*?(?:ba|z)?sh)\b[^\n]*(?:\n|\Z)")
+_INSERTED = re.compile(r"(?<![${])\{(?!\{)(?!sys\.executable\})[^{}]*\}")
+
+
+def read(reader: Reader, source: Source) -> None:
+    """Reads the lines that are IPython's: everything that they install goes into the kernel's Python."""
+    assert isinstance(source, Notebook)
+    for mask in source.masks:
+        found = _CELL.match(reader.view, *mask)
+        line = None if found else _LINE.match(reader.view, *mask)
+        if start := found or line:
+            reader.fixed = _fixed(reader.view[start.end() : mask.end], line)
+            reader.environment.spans.append(Span(start.end(), mask.end))
+            shell.commands(reader, start.end(), mask.end)
+    reader.fixed = ""
+
+
+def _fixed(command: str, line: re.Match[str] | None) -> str:
+    """Why a command may not be edited; empty if it may."""
+    if line is not None and line["indent"]:
+        return BRANCH
+    inserted = _INSERTED.search(command)
+    return f"`{inserted[0]}` is a value of the program" if inserted else ""

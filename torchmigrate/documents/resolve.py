@@ -1,0 +1,183 @@
+"""Asks the resolver on this machine, uv or pip, whether what a move would leave can be installed.
+
+Nothing is installed, downloaded to stay or built: a package without a wheel is one that could not be asked about.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from torchmigrate.documents.document import Document, references_of
+from torchmigrate.documents.fitting import State, python_of
+from torchmigrate.documents.references import Environment, Reference, Style
+from torchmigrate.documents.specifiers import clauses
+from torchmigrate.model.findings import Edit
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.text.notebook import Notebook
+from torchmigrate.text.read import read
+from torchmigrate.text.source import Source
+
+_LIMIT = 120.0
+"""Seconds to wait for an answer."""
+
+_UV = ("pip", "compile", "--quiet", "--no-header", "--no-annotate", "--no-build")
+_PIP = ("install", "--dry-run", "--ignore-installed", "--no-input", "--only-binary=:all:", "--target=.")
+_GLIBC = 28
+"""The minor version of glibc 2 that torch's default wheels are for; see `torchmigrate/tables/data/wheels_read.json`."""
+_OLDEST_GLIBC = 5
+"""That of the oldest wheels, which run there too (PEP 600)."""
+
+_OFFLINE = re.compile(
+    r"dns error|error sending request|Failed to fetch|ConnectionError|Network is unreachable|timed? ?out|network was disabled"
+)
+
+
+class Question(NamedTuple):
+    """What is to be resolved together, and for which Python on Linux."""
+
+    requirements: tuple[str, ...]
+    """Lines of a requirements file: requirements, and the options that say where they come from."""
+    python: str
+
+
+class Answer(NamedTuple):
+    """What a resolver said."""
+
+    resolves: bool | None
+    """None: it could not be asked."""
+    said: str
+
+
+class Unaskable(Exception):
+    """An environment that no resolver can be asked about, because …"""
+
+
+def program() -> str | None:
+    """The resolver on this machine: uv, else pip, else None."""
+    return shutil.which("uv") or shutil.which("pip") or shutil.which("pip3")
+
+
+def asked(state: State, source: Source, edits: Sequence[Edit]) -> Answer:
+    """Whether the environment of ``state`` resolves once the edits of ``source`` are made."""
+    try:
+        return ask(_question(state, source, edits))
+    except Unaskable as reason:
+        return Answer(None, f"no resolver can be asked: {reason}")
+
+
+@functools.cache
+def ask(question: Question) -> Answer:
+    """What the resolver says. It is asked once in a run."""
+    resolver = program()
+    if resolver is None:
+        return Answer(None, "no resolver can be asked: neither uv nor pip is here")
+    name = "uv" if Path(resolver).stem == "uv" else "pip"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "requirements.txt"
+        file.write_text("".join(f"{line}\n" for line in question.requirements), encoding="utf-8")
+        command = [resolver, *(_of_uv if name == "uv" else _of_pip)(question.python), str(file)]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, cwd=folder, timeout=_LIMIT, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return Answer(None, f"{name} could not be asked: {type(error).__name__}")
+    if done.returncode == 0:
+        return Answer(True, f"{name} resolves it for Python {question.python}")
+    complaint = done.stderr + done.stdout
+    if _OFFLINE.search(done.stderr):
+        return Answer(None, f"{name} could not be asked: it does not reach an index")
+    return Answer(False, f"{name} does not resolve it for Python {question.python}: {_reason(complaint)}")
+
+
+def _of_uv(python: str) -> tuple[str, ...]:
+    # As pip does, the best version of all indexes is taken, and not that of the first which has the package.
+    return (
+        *_UV,
+        f"--python-version={python}",
+        f"--python-platform=x86_64-manylinux_2_{_GLIBC}",
+        "--index-strategy=unsafe-best-match",
+    )
+
+
+def _of_pip(python: str) -> tuple[str, ...]:
+    systems = [f"manylinux_2_{minor}" for minor in range(_GLIBC, _OLDEST_GLIBC - 1, -1)]
+    systems += ["manylinux2014", "manylinux2010", "manylinux1", "linux"]
+    platforms = (f"--platform={system}_x86_64" for system in systems)
+    return (*_PIP, f"--python-version={python}", *platforms, "--platform=any", "-r")
+
+
+def _reason(output: str) -> str:
+    """What a resolver complains of, in one sentence."""
+    text = " ".join(output.split())
+    found = next((found for pattern in _COMPLAINTS if (found := pattern.search(text))), None)
+    return (found["why"] if found else text)[:200].strip(" .")
+
+
+_COMPLAINTS = (
+    re.compile(r"cause: (?P<why>Because .*?)(?:, we can conclude| And because|$)"),
+    re.compile(r"The conflict is caused by: (?P<why>.*?)(?:To fix this|Additionally,|$)"),
+    re.compile(r"ERROR: (?P<why>No matching distribution found .*)"),
+    re.compile(r"cause: (?P<why>.*)"),
+)
+"""How uv and pip say why."""
+
+
+def _question(state: State, source: Source, edits: Sequence[Edit]) -> Question:
+    """What to ask for; raises Unaskable."""
+    environment = _moved(state.environment, source, edits)
+    of_all = [one for unit in environment.units for one in unit.references]
+    of_all += [one for neighbour in state.neighbours for one in neighbour.references]
+    lines = list(dict.fromkeys(line for one in of_all if (line := _line(one))))
+    return Question(tuple(lines), python_of(state))
+
+
+def _moved(environment: Environment, source: Source, edits: Sequence[Edit]) -> Environment:
+    """The environment once the edits are made."""
+    after = _references_after(source, edits)
+    before = _environments(references_of(source))
+    return list(_environments(after))[list(before).index(environment)]
+
+
+def _references_after(source: Source, edits: Sequence[Edit]) -> list[Reference]:
+    if isinstance(source, Document):
+        return Document.read(source.path, source.replaced(edits)).references
+    data = source.commanded(edits) if isinstance(source, Notebook) else source.replaced(edits)
+    return references_of(read(source.path, data))
+
+
+def _environments(references: Sequence[Reference]) -> dict[Environment, None]:
+    return {one.unit.environment: None for one in references}
+
+
+def _line(reference: Reference) -> str:
+    """The line of a requirements file that says the same; empty for what no resolver has to know. Raises Unaskable."""
+    if reference.sort is Sort.INDEX and reference.option:
+        if reference.undecided:
+            raise Unaskable(f"its index depends on `{reference.undecided}`")
+        if reference.option == "--torch-backend":
+            raise Unaskable("uv chooses its build for the machine that it runs on")
+        return f"{'--extra-index-url' if reference.option == 'index' else reference.option} {reference.text}"
+    if reference.sort is Sort.WHEEL:
+        raise Unaskable("it asks for one wheel")
+    if reference.sort is not Sort.REQUIREMENT:
+        return ""
+    if reference.style is Style.CONDA:
+        raise Unaskable("it asks conda")
+    if reference.undecided:
+        raise Unaskable(f"the version of {reference.name} depends on `{reference.undecided}`")
+    specifier = ",".join(dict.fromkeys(_specifiers(reference)))
+    marker = f" ; {reference.marker}" if reference.marker else ""
+    return f"{reference.name}{reference.extras}{specifier}{marker}"
+
+
+def _specifiers(reference: Reference) -> Iterator[str]:
+    for clause in clauses(reference):
+        yield clause.as_pep508() + (f"+{clause.local}" if clause.local else "")
