@@ -65,6 +65,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         f"`{{symbol}}` without `{name}=`: the default is {change.was}; {change.instead}",
         severity=severity,
         fix=lambda: _fix(call, ctx, change, reached),
+        source=change.source,
     )
 
 

@@ -61,6 +61,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         f"the environment variable `{{symbol}}` {state}; use `{new}`",
         severity=change.severity(ctx.options.target),
         fix=fix,
+        source=change.source,
     )
 
 

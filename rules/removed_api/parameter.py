@@ -77,6 +77,7 @@ def _called(use: Use, call: ast.Call, ctx: Context, change: Change, reached: Rea
         severity=severity,
         fix=(lambda: _fix(call, ctx, change, reached)) if change.recipes else None,
         span=ctx.source.span(given[0]),
+        source=change.source,
     )
 
 
@@ -122,6 +123,7 @@ def _derived(use: Use, owner: ast.ClassDef, ctx: Context, change: Change) -> Ite
                 severity=change.severity(ctx.options.target),
                 fix=lambda node=node, argument=argument: _dropped(node, argument),  # type: ignore[misc]
                 span=ctx.source.span(argument),
+                source=change.source,
             )
 
 

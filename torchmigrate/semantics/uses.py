@@ -21,7 +21,7 @@ from torchmigrate.model.vocabulary import Kind
 from torchmigrate.semantics.dataflow import Flow
 from torchmigrate.semantics.links import Links
 from torchmigrate.semantics.resolve import Names, Resolved, leaf, literal_getattr, string
-from torchmigrate.semantics.scopes import Binding, BindingKind, Place, Scopes
+from torchmigrate.semantics.scopes import Binding, BindingKind, Place, Scope, Scopes
 from torchmigrate.text.source import Source
 
 T = TypeVar("T")
@@ -69,6 +69,8 @@ class Surroundings:
 
 TOPS = ("torch", "functorch")
 """The packages of the wheel whose names are watched."""
+
+_BELOW = tuple(f"{top}." for top in TOPS)
 
 _PATCHERS = frozenset({"patch", "setattr", "delattr", "spy", "stub"})
 _PATCHED_OBJECT = frozenset({"setattr", "delattr", "object", "spy", "stub"})
@@ -126,7 +128,7 @@ class Uses:
             if self._is_hot(place.statement):
                 self._place = place
                 self._children(place.statement, Surroundings(()))
-        self._unused_imports()
+        self._imports()
         return sorted(self._found, key=lambda use: (use.node.lineno, use.node.col_offset))
 
     @cached_property
@@ -359,22 +361,40 @@ class Uses:
                 part.end_col_offset = (part.end_col_offset or 0) + node.col_offset + len(quotes)
         self._visit(expression, around)
 
-    def _unused_imports(self) -> None:
-        """Symbols imported by name and not used here: imported for others, or left behind."""
-        read = {root.id for use in self._found if isinstance(root := _root(use.node), ast.Name)}
+    def _imports(self) -> None:
+        """Symbols that an import names and nothing else here: imported for others, left behind, or under a name that
+        means something else after another branch; and modules that are symbols."""
+        read = {
+            (use.place.scope.find(root.id), root.id)
+            for use in self._found
+            if isinstance(root := _root(use.node), ast.Name)
+        }
         for place in self.scopes.places:
             statement = place.statement
-            if not isinstance(statement, ast.ImportFrom) or not self._is_hot(statement):
+            if not isinstance(statement, (ast.Import, ast.ImportFrom)) or not self._is_hot(statement):
                 continue
-            if (statement.module or "").partition(".")[0] not in TOPS or statement.level:
-                continue  # the module that it comes from has a finding of its own
             for alias in statement.names:
-                name = alias.asname or alias.name
-                resolved = self.names.resolve_name(name, place.scope) if name not in read else None
+                resolved = self._imported(statement, alias, place, read)
                 hit = self._symbol(resolved)
                 if hit is not None and resolved is not None:
                     parents = (statement,)
                     self._found.append(Use(*hit, Kind.IMPORT, alias, parents, place, resolved.certain))
+
+    def _imported(
+        self,
+        statement: ast.Import | ast.ImportFrom,
+        alias: ast.alias,
+        place: Place,
+        read: set[tuple[Scope | None, str]],
+    ) -> Resolved | None:
+        """What an import brings that no use of its name speaks of; None for what is not torch's own."""
+        if isinstance(statement, ast.Import):
+            return Resolved((alias.name,)) if alias.name.startswith(_BELOW) else None
+        module, name = statement.module or "", alias.asname or alias.name
+        if module.partition(".")[0] not in TOPS or statement.level or (place.scope.find(name), name) in read:
+            return None  # the module that it comes from, or the use, has a finding of its own
+        resolved = self.names.resolve_name(name, place.scope)
+        return resolved or Resolved((f"{module}.{alias.name}",), certain=False)
 
 
 def _is_result(resolved: Resolved) -> bool:
