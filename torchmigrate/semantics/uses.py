@@ -70,6 +70,9 @@ class Surroundings:
 TOPS = ("torch", "functorch")
 """The packages of the wheel whose names are watched."""
 
+PLUGINS = frozenset({"gcu", "hpu", "ipu", "mlu", "musa", "npu", "sdaa", "xla"})
+"""What other packages put below ``torch``: backends of devices."""
+
 _BELOW = tuple(f"{top}." for top in TOPS)
 
 _PATCHERS = frozenset({"patch", "setattr", "delattr", "spy", "stub"})
@@ -394,7 +397,19 @@ class Uses:
         if module.partition(".")[0] not in TOPS or statement.level or (place.scope.find(name), name) in read:
             return None  # the module that it comes from, or the use, has a finding of its own
         resolved = self.names.resolve_name(name, place.scope)
-        return resolved or Resolved((f"{module}.{alias.name}",), certain=False)
+        if resolved is not None or self._is_known_otherwise(name, alias, place):
+            return resolved
+        return Resolved((f"{module}.{alias.name}",), certain=False)
+
+    def _is_known_otherwise(self, name: str, alias: ast.alias, place: Place) -> bool:
+        """Whether another import gives a name to something else of torch's: the code knows of both."""
+        owner = place.scope.find(name)
+        modules = [
+            binding.module.split(".")
+            for binding in (owner.bindings[name] if owner is not None else ())
+            if binding.node is not alias and binding.kind in (BindingKind.IMPORT, BindingKind.FROM)
+        ]
+        return any(parts[0] in TOPS and not PLUGINS.intersection(parts[1:2]) for parts in modules)
 
 
 def _is_result(resolved: Resolved) -> bool:

@@ -79,7 +79,6 @@ def is_guarded(use: Use, ctx: Context, reached: Reach) -> bool:
     else:
         resolved = ctx.resolve(named, use)
     ambiguous = resolved is not None and len(resolved.names) > 1
-    ambiguous = ambiguous or any(_is_there(binding, use, ctx) for binding in _otherwise(use))
     fallback = bool(reached.fallback & (_MISSING | _ANY))
     return ambiguous or fallback or bool(reached.absent) or not reached.is_reached(ctx.options.target)
 
@@ -96,13 +95,6 @@ def _otherwise(use: Use) -> list[Binding]:
 
 def _is_placeholder(binding: Binding) -> bool:
     return isinstance(binding.value, ast.Constant) and binding.value.value in (None, False)
-
-
-def _is_there(binding: Binding, use: Use, ctx: Context) -> bool:
-    """Whether a binding is an import of another name of torch's that the target has: the code knows of both."""
-    name = binding.target(binding.name) if binding.name else binding.module
-    entry = api.find_any(name) if name != use.name else None
-    return entry is not None and ctx.options.target in entry.present
 
 
 def _is_called(use: Use, ctx: Context) -> bool:
