@@ -45,6 +45,7 @@ def read(reader: Reader) -> None:
             shell.commands(reader, *match.span("body"))
         at = match.end()
     _inline(reader, at, len(reader.view))
+    reader.modules(0, len(reader.view))
 
 
 def _inline(reader: Reader, start: int, end: int) -> None:

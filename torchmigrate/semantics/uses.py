@@ -246,8 +246,11 @@ class Uses:
         elif isinstance(node, ast.Constant):
             if around.kind is Kind.ANNOTATION and isinstance(node.value, str):
                 self._string_annotation(node, around)
-            elif isinstance(node.value, str) and node.value in self.watch.variables:
-                self._add(self.watch.variables[node.value], node.value, Kind.STRING, node, around, True)
+            elif isinstance(node.value, str):
+                of_command = isinstance(around.parents[-1], (ast.List, ast.Tuple))
+                hit = self.watch.named_in(node.value, of_command=of_command)
+                if hit is not None:
+                    self._add(*hit, Kind.STRING, node, around, True)
         else:
             self._children(node, around)
 
