@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Severity
@@ -23,6 +23,11 @@ _ANY = frozenset({"Exception", "BaseException"})
 _NOT_CALLED = (Kind.ANNOTATION, Kind.BASE, Kind.ISINSTANCE, Kind.IMPORT)
 
 
+def pairs(symbols: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The symbols that gate 1 finds by pairs of names; what calls give has no name of its own to stand beside."""
+    return {symbol: () for symbol in symbols if "()" not in symbol}
+
+
 def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
     """What there is to say of the use of a name."""
     reached = reach(use, ctx.uses)
@@ -31,6 +36,8 @@ def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
         return
     instead = change.instead.replace("{leaf}", leaf(use))
     message = f"`{{symbol}}` {change.state(ctx.options.target)}; {instead}"
+    if change.kind is changes.Kind.METHOD:
+        message = f"`Tensor.{{symbol}}` {change.state(ctx.options.target)}; {instead}"
     if change.kind is changes.Kind.ALIAS:
         message = f"`{{symbol}}` is an alias; {instead}"
     yield ctx.finding(
