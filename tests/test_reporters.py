@@ -343,6 +343,7 @@ class TestJson:
             "end_column": 21,
             "cell": None,
             "hint": "Use torch.compile.",
+            "source": None,
             "fix": {
                 "safety": "unsafe",
                 "title": "Replace with `torch.compile`",

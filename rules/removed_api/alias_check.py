@@ -56,4 +56,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         _TESTED if tested else None,
         severity=Severity.ERROR if tested else Severity.INFO,
         fix=lambda: made(use, ctx, _CHANGES[use.symbol], reached),
+        source=_CHANGES[use.symbol].source,
     )

@@ -20,7 +20,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety, Severity
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
@@ -65,6 +65,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         f"`{{symbol}}` without `{name}=`: the default is {change.was}; {change.instead}",
         severity=severity,
         fix=lambda: _fix(call, ctx, change, reached),
+        source=change.source,
     )
 
 
@@ -79,6 +80,8 @@ def is_given(call: ast.Call, keywords: tuple[str, ...], position: int | None) ->
 
 def _fix(call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
     require(change.needs, ctx, reached)
+    if not change.recipes:
+        raise NoFix("what the default comes to depends on values that the code does not show")
     (recipe,) = change.recipes
     ((name, code),) = recipe.add.items()
     safety = Safety.UNSAFE if recipe.unsafe else Safety.SAFE

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Rule, Safety
 from torchmigrate.tables import changes
 
-from ._changes.verdict import findings
+from ._changes.verdict import findings, pairs
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -33,7 +33,7 @@ _CHANGES = changes.by_symbol(changes.Kind.DEPRECATED)
 rule = Rule(
     code="RM731",
     symbols=tuple(_CHANGES),
-    pairs=dict.fromkeys(_CHANGES, ()),
+    pairs=pairs(_CHANGES),
     message="`{symbol}` is deprecated",
     safety=Safety.SAFE,
 )

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Rule, Safety
 from torchmigrate.tables import changes
 
-from ._changes.verdict import findings
+from ._changes.verdict import findings, pairs
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -31,7 +31,7 @@ _CHANGES = changes.by_symbol(changes.Kind.DOCUMENTED)
 rule = Rule(
     code="RM732",
     symbols=tuple(_CHANGES),
-    pairs=dict.fromkeys(_CHANGES, ()),
+    pairs=pairs(_CHANGES),
     message="`{symbol}` is superseded",
     safety=Safety.SAFE,
 )

@@ -1,7 +1,7 @@
 """An environment variable with a new name.
 
 Why: torch 2.2 gave NCCL's switches the prefix `TORCH_`, and warns where an old name is set; torch 2.9 has one name for the
-allocator's settings on all devices, and still reads the old one.
+allocator's settings on all devices, and still reads the old one. What images, scripts and workflows set is looked at too.
 
     os.environ["NCCL_ASYNC_ERROR_HANDLING"] = "1"
     →
@@ -18,7 +18,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Sort
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
@@ -27,12 +27,16 @@ from ._changes.verdict import is_guarded, require
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.documents.context import ReferenceContext
+    from torchmigrate.documents.references import Reference
+    from torchmigrate.model.versions import Version
 
 _CHANGES = changes.by_symbol(changes.Kind.VARIABLE)
 
 rule = Rule(
     code="RM751",
     symbols=tuple(_CHANGES),
+    references=(Sort.VARIABLE,),
     message="`{symbol}` has a new name",
     safety=Safety.UNSAFE,
 )
@@ -44,7 +48,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     reached = reach(use, ctx.uses)
     if is_guarded(use, ctx, reached) or _knows_both(use, ctx, change):
         return
-    new = change.instead.strip("`").replace("{leaf}", use.name)
+    new = _new(change, use.name)
 
     def fix() -> Fix:
         require(change.needs, ctx, reached)
@@ -55,15 +59,33 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             (changed,), Safety.UNSAFE, f"Set `{new}`; unsafe because older versions know the old name only"
         )
 
-    state = change.state(ctx.options.target)
     yield ctx.finding(
         use,
-        f"the environment variable `{{symbol}}` {state}; use `{new}`",
+        _message(change, use.name, ctx.options.target),
         severity=change.severity(ctx.options.target),
         fix=fix,
+        source=change.source,
     )
 
 
 def _knows_both(use: Use, ctx: Context, change: changes.Change) -> bool:
     """Whether the file names the new variable as well."""
-    return change.instead.strip("`").replace("{leaf}", use.name).encode() in ctx.source.text
+    return _new(change, use.name).encode() in ctx.source.text
+
+
+@rule.check_reference
+def check_reference(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    change = _CHANGES.get(f"${variable.name}")
+    if change is None or _new(change, variable.name).encode() in ctx.source.text:
+        return
+    target = ctx.options.target
+    message = _message(change, variable.name, target)
+    yield ctx.finding(variable, message, change.severity(target), source=change.source)
+
+
+def _new(change: changes.Change, old: str) -> str:
+    return change.instead.strip("`").replace("{leaf}", old)
+
+
+def _message(change: changes.Change, old: str, target: Version) -> str:
+    return f"the environment variable `{old}` {change.state(target)}; use `{_new(change, old)}`"

@@ -7,7 +7,8 @@ earlier release took.
     →
     scheduler = StepLR(optimizer, 30)
 
-A class that derives from `LRScheduler` and hands `verbose` on to it is seen too.
+A class that derives from `LRScheduler` and hands `verbose` on to it is seen too, and so is one that derives from `Sampler` and
+hands it a `data_source`.
 
 Fix safety: safe where the argument had no effect, or where another one says the same; else unsafe, and the title says
 what is lost.
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
@@ -35,13 +37,27 @@ if TYPE_CHECKING:
     from torchmigrate.tables.changes import Change
 
 _CHANGES = changes.of_callable(changes.Kind.PARAMETER)
-_SCHEDULERS = ("torch.optim.lr_scheduler.LRScheduler", "torch.optim.lr_scheduler._LRScheduler")
-_PAIRS = {symbol: tuple(k for change in of for k in change.keywords) for symbol, of in _CHANGES.items()}
+_SCHEDULER = "torch.optim.lr_scheduler.LRScheduler"
+_SAMPLERS = ("torch.utils.data.Sampler", "torch.utils.data.sampler.Sampler")
+_BASES = {
+    _SCHEDULER: (_CHANGES[_SCHEDULER][0], 2, False),
+    "torch.optim.lr_scheduler._LRScheduler": (_CHANGES[_SCHEDULER][0], 2, False),
+    **{symbol: (_CHANGES[symbol][0], 0, True) for symbol in _SAMPLERS},
+}
+"""Classes that others derive from, with what their ``__init__`` takes no more, at which place among positional arguments,
+and whether it is theirs only where they are the one base: `Sampler` has lost its ``__init__``."""
+_WORDS = {
+    symbol: ()
+    if any(change.position is not None for change in of)
+    else tuple(k for change in of for k in change.keywords)
+    for symbol, of in _CHANGES.items()
+    if "()" not in symbol
+}
 
 rule = Rule(
     code="RM711",
-    symbols=(*_CHANGES, _SCHEDULERS[1]),
-    pairs={**_PAIRS, _SCHEDULERS[1]: ("verbose",)},
+    symbols=tuple(dict.fromkeys((*_CHANGES, *_BASES))),
+    pairs={"torch.optim.lr_scheduler._LRScheduler": ("verbose",), **_WORDS},
     message="`{symbol}` takes another argument",
     kinds=frozenset({Kind.CALL, Kind.BASE}),
     safety=Safety.SAFE,
@@ -56,12 +72,12 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.call is not None:
         for change in _CHANGES.get(use.symbol, ()):
             yield from _called(use, use.call, ctx, change, reached)
-    elif use.symbol in _SCHEDULERS and isinstance(use.place.statement, ast.ClassDef):
-        yield from _derived(use, use.place.statement, ctx, _CHANGES[_SCHEDULERS[0]][0])
+    elif use.symbol in _BASES and isinstance(use.place.statement, ast.ClassDef):
+        yield from _derived(use, use.place.statement, ctx, reached)
 
 
 def _called(use: Use, call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Iterator[Finding]:
-    given = [keyword for keyword in call.keywords if keyword.arg in change.keywords]
+    given = list(_given(call, change))
     severity = change.severity(ctx.options.target)
     if (
         not given
@@ -69,7 +85,10 @@ def _called(use: Use, call: ast.Call, ctx: Context, change: Change, reached: Rea
         or (severity is Severity.ERROR and reached.caught & {"TypeError", "Exception", "BaseException"})
     ):
         return
-    names = " and ".join(f"`{keyword.arg}=`" for keyword in given)
+    names = " and ".join(
+        f"`{argument.arg}=`" if isinstance(argument, ast.keyword) else f"`{change.keywords[0]}`"
+        for argument in given
+    )
     state = change.state(ctx.options.target)
     yield ctx.finding(
         use,
@@ -77,13 +96,33 @@ def _called(use: Use, call: ast.Call, ctx: Context, change: Change, reached: Rea
         severity=severity,
         fix=(lambda: _fix(call, ctx, change, reached)) if change.recipes else None,
         span=ctx.source.span(given[0]),
+        source=change.source,
     )
+
+
+def _given(call: ast.Call, change: Change) -> Iterator[ast.keyword | ast.expr]:
+    """The arguments of a call that a change is about."""
+
+    def is_meant(value: ast.expr) -> bool:
+        return not change.values or any(fnmatchcase(ast.unparse(value), code) for code in change.values)
+
+    for keyword in call.keywords:
+        if keyword.arg in change.keywords and is_meant(keyword.value):
+            yield keyword
+    before = call.args[: (change.position or 0) + 1]
+    is_known = not any(isinstance(argument, ast.Starred) for argument in before)
+    if change.position is not None and len(call.args) > change.position and is_known:
+        value = call.args[change.position]
+        if is_meant(value):
+            yield value
 
 
 def _fix(call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
     require(change.needs, ctx, reached)
     if any(keyword.arg is None for keyword in call.keywords):
         raise NoFix("some of the arguments are not written here")
+    if change.position is not None and len(call.args) > change.position:
+        raise NoFix("the argument is not given by its name")
     for recipe in change.recipes:
         if matches(recipe, call) and not any(keyword.arg in recipe.add for keyword in call.keywords):
             safety = Safety.UNSAFE if recipe.unsafe else Safety.SAFE
@@ -100,8 +139,12 @@ def _fix(call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
     raise NoFix("what takes its place for this value is not known here")
 
 
-def _derived(use: Use, owner: ast.ClassDef, ctx: Context, change: Change) -> Iterator[Finding]:
-    """Calls of the base's ``__init__`` that hand `verbose` on, by name or as the third argument."""
+def _derived(use: Use, owner: ast.ClassDef, ctx: Context, reached: Reach) -> Iterator[Finding]:
+    """Calls of the base's ``__init__`` that hand the parameter on, by name or by its place."""
+    change, position, alone = _BASES[use.symbol]
+    name = change.keywords[0]
+    if alone and len(owner.bases) > 1:
+        return
     for node in ast.walk(owner):
         if not (
             isinstance(node, ast.Call)
@@ -112,22 +155,27 @@ def _derived(use: Use, owner: ast.ClassDef, ctx: Context, change: Change) -> Ite
         is_super = isinstance(node.func.value, ast.Call) and ast.unparse(node.func.value.func) == "super"
         if not is_super and ast.unparse(node.func.value) != ast.unparse(use.node):
             continue
-        first = 0 if is_super else 1
-        handed = [k for k in node.keywords if k.arg == "verbose"] or node.args[first + 2 : first + 3]
+        at = position if is_super else position + 1
+        handed = [k for k in node.keywords if k.arg == name] or node.args[at : at + 1]
         if handed and not any(isinstance(argument, ast.Starred) for argument in node.args):
             argument = handed[0]
             yield ctx.finding(
                 use,
-                f"`verbose` of `{_SCHEDULERS[0]}` {change.state(ctx.options.target)}; {change.instead}",
+                f"`{name}` of `{use.symbol}` {change.state(ctx.options.target)}; {change.instead}",
                 severity=change.severity(ctx.options.target),
-                fix=lambda node=node, argument=argument: _dropped(node, argument),  # type: ignore[misc]
+                fix=lambda node=node, argument=argument: _dropped(node, argument, ctx, change, reached),  # type: ignore[misc]
                 span=ctx.source.span(argument),
+                source=change.source,
             )
 
 
-def _dropped(call: ast.Call, argument: ast.expr | ast.keyword) -> Fix:
-    return Fix(
-        (DropArguments(call, (argument,)),),
-        Safety.UNSAFE,
-        "Drop `verbose`; unsafe because changes of the learning rate are printed no more",
-    )
+def _dropped(
+    call: ast.Call, argument: ast.expr | ast.keyword, ctx: Context, change: Change, reached: Reach
+) -> Fix:
+    require(change.needs, ctx, reached)
+    unsafe = change.recipes[-1].unsafe
+    title = f"Drop `{change.keywords[0]}`"
+    dropped = DropArguments(call, (argument,))
+    if unsafe:
+        return Fix((dropped,), Safety.UNSAFE, f"{title}; unsafe because {unsafe}")
+    return Fix((dropped,), Safety.SAFE, title)

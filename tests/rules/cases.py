@@ -173,7 +173,14 @@ class Case:
     def marked(self, file: Path) -> Counter[tuple[int, str]]:
         """(line, code) of every finding that has to have a marker: those in modules."""
         found = self.checked.lines(file)
-        return Counter({key: count for key, count in found.items() if not rules()[key[1]].references})
+        is_python = file.suffix in SUFFIXES
+        return Counter(
+            {
+                key: count
+                for key, count in found.items()
+                if not (rule := rules()[key[1]]).references or (is_python and rule.is_of_modules)
+            }
+        )
 
 
 def cases() -> list[Case]:

@@ -109,6 +109,7 @@ def _message(run: Session, code: str, applied: Sequence[Finding]) -> str:
     rule = run.report.rules().get(code)
     minimum, target = render(run.report.minimum.version), render(run.report.settings.target_version)
     others = sorted({finding.code for finding in applied} - {code})
+    mine = [finding for finding in applied if finding.code == code]
     places = f"{len(applied)} place{'s' if len(applied) != 1 else ''}"
     files = len({finding.path for finding in applied})
     paragraphs = [
@@ -116,6 +117,6 @@ def _message(run: Session, code: str, applied: Sequence[Finding]) -> str:
         rule.summary if rule else "",
         f"{places} in {files} file{'s' if files != 1 else ''}, by torchmigrate {__version__} for torch {minimum} to "
         f"{target}{', with ' + ', '.join(others) if others else ''}.",
-        f"Source: {source}" if (source := run.report.source(code)) else "",
+        f"Source: {source}" if (source := run.report.sources(code, mine)) else "",
     ]
     return "\n\n".join(filter(None, paragraphs)) + "\n"

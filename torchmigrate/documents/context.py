@@ -50,6 +50,7 @@ class ReferenceContext:
         span: Span | None = None,
         fix: Callable[[], Fix] | None = None,
         hint: str | None = None,
+        source: str | None = None,
     ) -> Finding:
         """A finding of the current rule at a reference (or at ``span``).
 
@@ -65,4 +66,6 @@ class ReferenceContext:
         if reference.unit.role is Role.DOC:
             severity = Severity.INFO
         place = span or reference.span
-        return finding(self.rule.code, message, severity, self.source, place, fix=fix and judged, hint=hint)
+        return finding(
+            self.rule.code, message, severity, self.source, place, fix=fix and judged, hint=hint, facts=source
+        )

@@ -48,6 +48,7 @@ def read(reader: Reader) -> None:
             reader.loose(*match.span("body"))
         at = match.end()
     inline(reader, _INLINE, at, len(reader.view))
+    reader.modules(0, len(reader.view))
 
 
 def inline(reader: Reader, pattern: re.Pattern[str], start: int, end: int) -> None:

@@ -40,9 +40,16 @@ IMAGE = re.compile(
 
 TELLING = re.compile(
     r"TORCH_CUDA_ARCH_LIST|CMAKE_CUDA_ARCHITECTURES|CUDA_VERSION|TORCH_DISTRIBUTED_USE_TORCHCOMMS"
-    r"|MACOSX_DEPLOYMENT_TARGET|CIBW_MANYLINUX_\w+_IMAGE"
+    r"|MACOSX_DEPLOYMENT_TARGET|CIBW_MANYLINUX_\w+_IMAGE|PYTORCH_CUDA_ALLOC_CONF"
+    r"|NCCL_(?:ASYNC_ERROR_HANDLING|BLOCKING_WAIT|DESYNC_DEBUG|ENABLE_TIMING)"
 )
 """Variables that mean something by themselves."""
+
+MODULE = re.compile(
+    r"(?:(?<![\w-])-m[\"',\s\\]+|^[ \t]*-[ \t]+[\"']?(?=[\w.]+[\"']?[ \t]*$))(?P<name>torch\.distributed\.launch)(?![\w.-])",
+    re.MULTILINE,
+)
+"""A module of torch's that a command runs: behind ``-m``, or alone in an item of a list in YAML."""
 
 _PACKAGE = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)[ \t]*(?P<extras>\[[^\[\]]*\])?", re.ASCII
@@ -229,6 +236,7 @@ class Reader:
         for match in LIBTORCH.finditer(self.view, start, end):
             self._taken.append(Span(*match.span()))
             self._raw.append(_Raw(Sort.WHEEL, "", Span(*match.span()), self.unit()))
+        self.modules(start, end)
         for match in IMAGE.finditer(self.view, start, end):
             digest = "the image's digest is pinned" if match["digest"] else ""
             span = Span(_registry(self.view, match.start()), match.end())
@@ -239,6 +247,14 @@ class Reader:
                 )
                 raw.whole = span
                 self._raw.append(raw)
+
+    def modules(self, start: int, end: int) -> None:
+        """The modules of torch's that commands between two offsets run."""
+        for match in MODULE.finditer(self.view, start, end):
+            span = Span(*match.span("name"))
+            if not any(taken.start <= span.start < taken.end for taken in self._taken):
+                self._taken.append(span)
+                self.simple(Sort.MODULE, match["name"], span, self.unit())
 
     @property
     def environments(self) -> list[Environment]:

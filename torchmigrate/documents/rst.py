@@ -26,3 +26,4 @@ def read(reader: Reader) -> None:
             shell.commands(reader, *match.span("body"))
         at = match.end()
     markdown.inline(reader, _INLINE, at, len(reader.view))
+    reader.modules(0, len(reader.view))

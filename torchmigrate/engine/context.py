@@ -133,11 +133,13 @@ class Context:
         hint: str | None = None,
         severity: Severity | None = None,
         span: Span | None = None,
+        source: str | None = None,
     ) -> Finding:
         """A finding of the current rule at a use (or at ``span``).
 
         ``fix`` makes its fix, or raises NoFix, whose reason goes before that of a minimum version too old. ``message`` defaults to the rule's; in both, ``{symbol}`` becomes the qualified name, and ``{since}``,
-        ``{deprecated}`` and ``{breaks}`` become the rule's versions.
+        ``{deprecated}`` and ``{breaks}`` become the rule's versions. ``source`` says where its facts come from, where the
+        rule's documentation says it of many facts only.
         """
         return finding(
             self.rule.code,
@@ -147,6 +149,7 @@ class Context:
             span or self.source.span(use.node),
             fix=None if fix is None else lambda: self._fix(use, fix),
             hint=hint or self.rule.recipe or None,
+            facts=source,
         )
 
     @property

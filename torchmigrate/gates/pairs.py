@@ -55,7 +55,9 @@ class Pairs:
     @classmethod
     def of(cls, symbols: Mapping[str, tuple[str, ...]]) -> Pairs:
         """The pairs of these symbols, each with words of which a file must spell one for the symbol to matter."""
-        lines = (" ".join((symbol.removesuffix(".*"), *words)) for symbol, words in symbols.items())
+        lines = (
+            " ".join((symbol.lstrip("$").removesuffix(".*"), *words)) for symbol, words in symbols.items()
+        )
         return cls("\n".join(sorted(set(lines))).encode())
 
     @cached_property

@@ -19,6 +19,9 @@ _FORMATTED = re.compile(rb"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])\Z")
 _SENTENCE = re.compile(rb"\w\s+\w")
 """Two words in a row: in a quoted annotation, or in a name for `mock.patch`, there are none."""
 
+_COMMAND = re.compile(rb"-m\s+torch\.")
+"""What runs a module of torch's, which a program may hand to a shell."""
+
 _NOTEBOOK = re.compile(rb"\s*\{")
 
 
@@ -44,4 +47,5 @@ def _is_prose(text: bytes, start: int, end: int) -> bool:
     if text[start : start + 1] == b"#":
         return True
     formatted = _FORMATTED.search(text, max(0, start - 3), start)
-    return formatted is None and _SENTENCE.search(text, start, end) is not None
+    is_sentence = formatted is None and _SENTENCE.search(text, start, end) is not None
+    return is_sentence and _COMMAND.search(text, start, end) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from torchmigrate.gates.gate import Gate
@@ -20,8 +21,8 @@ class Watch:
         self.exact = frozenset(s for s in symbols if not s.endswith("*") and s[0] not in ".$")
         self.prefixes = tuple(sorted((s[:-1] for s in symbols if s.endswith("*")), key=len, reverse=True))
         self.methods = {s[1:]: s for s in symbols if s.startswith(".")}
-        self.variables = {s[1:]: s for s in symbols if s.startswith("$")}
-        """The environment variables, each with its symbol."""
+        self._variables = {s[1:]: s for s in symbols if s.startswith("$") and "." not in s}
+        self._modules = {s[1:]: s for s in symbols if s.startswith("$") and "." in s}
         self.gate = gate or Gate.of(symbols)
         self._matched: dict[str, str | None] = {}
         self._pairs: set[tuple[str, ...]] = set()
@@ -70,6 +71,16 @@ class Watch:
                     if outer in self.exact:
                         return None
                 return prefix + "*"
+        return None
+
+    def named_in(self, text: str, *, of_command: bool) -> tuple[str, str] | None:
+        """The symbol, and its name, that the text of a string is (an environment variable), or that it runs by
+        ``-m`` (a module); ``of_command`` says whether it is a part of a command, so that it may be the module alone."""
+        if text in self._variables:
+            return self._variables[text], text
+        for name, symbol in self._modules.items():
+            if (of_command and text == name) or re.search(rf"-m\s+{re.escape(name)}(?![\w.])", text):
+                return symbol, name
         return None
 
     def ends_alike(self, name: str) -> bool:

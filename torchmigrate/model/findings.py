@@ -115,6 +115,8 @@ class Finding:
     """What to do, where the message alone does not say it."""
     source_lines: tuple[str, ...] = ()
     """The source lines that the span covers, without line ends; what reporters show."""
+    source: str | None = None
+    """Where the facts of this one come from, for a rule about many facts; else what its rule's documentation says."""
 
 
 @dataclass(frozen=True, slots=True)

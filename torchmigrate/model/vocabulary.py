@@ -47,7 +47,8 @@ class Kind(enum.Enum):
     GUARD = "guard"
     """Asked for with ``hasattr``."""
     STRING = "string"
-    """Named in a string: one that a patching function resolves, or the name of an environment variable."""
+    """Named in a string: one that a patching function resolves, the name of an environment variable, or a module that a
+    command runs."""
 
 
 class Sort(enum.Enum):
@@ -65,5 +66,7 @@ class Sort(enum.Enum):
     """A container image; ``name`` is the repository and the value the tag."""
     VARIABLE = "variable"
     """A variable that means something to torch's tools, such as ``TORCH_CUDA_ARCH_LIST``."""
+    MODULE = "module"
+    """A module of torch's that a command runs with ``python -m``."""
     PYTHON = "python"
     """The Python versions that the project supports."""

@@ -252,5 +252,5 @@ def _details(group: Group, item: Item) -> Iterator[str]:
     elif finding.source_lines:
         shown = "\n".join(_text(line) for line in finding.source_lines[:6])
         yield f"<pre>{shown}</pre>"
-    if group.source:
-        yield f'<p class="faint">Source: {_source(group.source)}</p>'
+    if source := finding.source or group.source:
+        yield f'<p class="faint">Source: {_source(source)}</p>'

@@ -202,7 +202,8 @@ def _groups(items: Sequence[Item], asked: Asked) -> Iterator[Group]:
     for code, mine in by_code.items():
         rule = asked.rules.get(code)
         name, summary = (rule.name, rule.summary) if rule else ("", "")
-        groups.append(Group(code, name, summary, asked.source_of(code), tuple(mine)))
+        own = dict.fromkeys(item.finding.source for item in mine if item.finding.source)
+        groups.append(Group(code, name, summary, "; ".join(own) or asked.source_of(code), tuple(mine)))
     yield from sorted(groups, key=lambda group: (-group.severity.rank, -len(group.items), group.code))
 
 

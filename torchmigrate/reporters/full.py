@@ -28,6 +28,8 @@ class _Group:
     def __init__(self) -> None:
         self.number = 0
         self.files: set[str] = set()
+        self.is_sourced = False
+        """Whether the places themselves say where the facts come from."""
         self.places: dict[str, dict[_Notes, dict[str, list[str]]]] = {}
         """By the message, by what goes with it, and by why there is no fix."""
 
@@ -35,6 +37,7 @@ class _Group:
         """Takes in a finding."""
         self.number += 1
         self.files.update([finding.path] if finding.path else [])
+        self.is_sourced = self.is_sourced or finding.source is not None
         notes = self.places.setdefault(finding.message, {}).setdefault(_notes(finding, report), {})
         notes.setdefault(finding.withheld or "", []).append(_placed(finding, report))
 
@@ -67,7 +70,8 @@ def lines(finding: Finding, report: Report, sourced: set[str]) -> Iterator[str]:
     notes = [*_notes(finding, report)]
     if finding.withheld:
         notes.append(("no fix", finding.withheld))
-    notes += _source(finding.code, report, sourced)
+    if finding.source is None:
+        notes += _source(finding.code, report, sourced)
     for label, text in notes:
         yield from _note(label, text, report)
 
@@ -89,7 +93,7 @@ def _group(code: str, severity: Severity, group: _Group, report: Report, sourced
             for reason, places in reasons.items():
                 yield from _note("no fix", reason, report) if reason else ()
                 yield from filter(None, places)
-    for label, text in _source(code, report, sourced):
+    for label, text in [] if group.is_sourced else _source(code, report, sourced):
         yield from _note(label, text, report)
     yield ""
 
@@ -101,6 +105,8 @@ def _notes(finding: Finding, report: Report) -> _Notes:
     if finding.fix is not None and finding.fix.safety is not Safety.MANUAL:
         hidden = "" if report.applies(finding.fix, finding.path) else ", applied with --unsafe"
         notes.append((f"fix ({finding.fix.safety.value}{hidden})", finding.fix.title))
+    if finding.source:
+        notes.append(("source", finding.source))
     return tuple(notes)
 
 

@@ -75,7 +75,7 @@ def _outcome(report: Report) -> dict[str, Any]:
 
 def _fixed(finding: Finding) -> dict[str, Any]:
     """A finding, and what its fix does to it."""
-    left = ("hint", "withheld", "fix")
+    left = ("hint", "source", "withheld", "fix")
     facts = {name: value for name, value in _finding(replace(finding, fix=None)).items() if name not in left}
     fix = finding.fix
     return {**facts, "title": fix.title if fix else None, "safety": fix.safety.value if fix else None}
@@ -99,6 +99,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "end_column": location.end_column if location else None,
         "cell": location.cell if location else None,
         "hint": finding.hint,
+        "source": finding.source,
         "fix": _fix(finding.fix) if finding.fix else None,
         "withheld": finding.withheld,
     }

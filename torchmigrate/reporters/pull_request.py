@@ -60,7 +60,7 @@ def _changed(report: Report) -> Iterator[str]:
     yield "Why:"
     yield ""
     for name in sorted(by_code):
-        if source := report.source(name):
+        if source := report.sources(name, by_code[name]):
             yield f"- **{plain(name)}**: {with_links(source)}"
 
 

@@ -140,6 +140,11 @@ class Report:
         rule = self.rules().get(code)
         return source_of(rule) if rule else ""
 
+    def sources(self, code: str, findings: Iterable[Finding]) -> str:
+        """Where the facts of some findings of the rule ``code`` come from: their own sources, or that of the rule."""
+        own = dict.fromkeys(finding.source for finding in findings if finding.source)
+        return "; ".join(own) or self.source(code)
+
     def address(self, code: str) -> str:
         """The first address in what `source` says; "" where there is none."""
         found = re.search(r"https://[^\s<>()]*[^\s<>().,;:]", self.source(code))

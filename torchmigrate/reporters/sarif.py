@@ -97,6 +97,8 @@ def _result(finding: Finding, codes: list[str], prints: Fingerprints) -> dict[st
         "message": {"text": "\n".join(filter(None, (finding.message, finding.hint, finding.withheld)))},
         "partialFingerprints": {"torchmigrate/v2": prints.of(finding, finding.path.replace(os.sep, "/"))},
     }
+    if finding.source:
+        result["properties"] = {"source": finding.source}
     if finding.path:
         physical: dict[str, Any] = {"artifactLocation": _artifact(finding.path)}
         # A notebook's cell has lines of its own, which are no lines of its file.

@@ -21,7 +21,7 @@ from torchmigrate.model.vocabulary import Kind
 from torchmigrate.semantics.dataflow import Flow
 from torchmigrate.semantics.links import Links
 from torchmigrate.semantics.resolve import Names, Resolved, leaf, literal_getattr, string
-from torchmigrate.semantics.scopes import Binding, BindingKind, Place, Scopes
+from torchmigrate.semantics.scopes import Binding, BindingKind, Place, Scope, Scopes
 from torchmigrate.text.source import Source
 
 T = TypeVar("T")
@@ -84,6 +84,11 @@ class Surroundings:
 TOPS = ("torch", "functorch")
 """The packages of the wheel whose names are watched."""
 
+PLUGINS = frozenset({"gcu", "hpu", "ipu", "mlu", "musa", "npu", "sdaa", "xla"})
+"""What other packages put below ``torch``: backends of devices."""
+
+_BELOW = tuple(f"{top}." for top in TOPS)
+
 _PATCHERS = frozenset({"patch", "setattr", "delattr", "spy", "stub"})
 _PATCHED_OBJECT = frozenset({"setattr", "delattr", "object", "spy", "stub"})
 _INSTANCE_CHECKS = frozenset({"isinstance", "issubclass"})
@@ -140,7 +145,7 @@ class Uses:
             if self._is_hot(place.statement):
                 self._place = place
                 self._children(place.statement, Surroundings(()))
-        self._unused_imports()
+        self._imports()
         return sorted(self._found, key=lambda use: (use.node.lineno, use.node.col_offset))
 
     @cached_property
@@ -255,8 +260,11 @@ class Uses:
         elif isinstance(node, ast.Constant):
             if around.kind is Kind.ANNOTATION and isinstance(node.value, str):
                 self._string_annotation(node, around)
-            elif isinstance(node.value, str) and node.value in self.watch.variables:
-                self._add(self.watch.variables[node.value], node.value, Kind.STRING, node, around, True)
+            elif isinstance(node.value, str):
+                of_command = isinstance(around.parents[-1], (ast.List, ast.Tuple))
+                hit = self.watch.named_in(node.value, of_command=of_command)
+                if hit is not None:
+                    self._add(*hit, Kind.STRING, node, around, True)
         else:
             self._children(node, around)
 
@@ -373,22 +381,52 @@ class Uses:
                 part.end_col_offset = (part.end_col_offset or 0) + node.col_offset + len(quotes)
         self._visit(expression, around)
 
-    def _unused_imports(self) -> None:
-        """Symbols imported by name and not used here: imported for others, or left behind."""
-        read = {root.id for use in self._found if isinstance(root := _root(use.node), ast.Name)}
+    def _imports(self) -> None:
+        """Symbols that an import names and nothing else here: imported for others, left behind, or under a name that
+        means something else after another branch; and modules that are symbols."""
+        read = {
+            (use.place.scope.find(root.id), root.id)
+            for use in self._found
+            if isinstance(root := _root(use.node), ast.Name)
+        }
         for place in self.scopes.places:
             statement = place.statement
-            if not isinstance(statement, ast.ImportFrom) or not self._is_hot(statement):
+            if not isinstance(statement, (ast.Import, ast.ImportFrom)) or not self._is_hot(statement):
                 continue
-            if (statement.module or "").partition(".")[0] not in TOPS or statement.level:
-                continue  # the module that it comes from has a finding of its own
             for alias in statement.names:
-                name = alias.asname or alias.name
-                resolved = self.names.resolve_name(name, place.scope) if name not in read else None
+                resolved = self._imported(statement, alias, place, read)
                 hit = self._symbol(resolved)
                 if hit is not None and resolved is not None:
                     parents = (statement,)
                     self._found.append(Use(*hit, Kind.IMPORT, alias, parents, place, resolved.certain))
+
+    def _imported(
+        self,
+        statement: ast.Import | ast.ImportFrom,
+        alias: ast.alias,
+        place: Place,
+        read: set[tuple[Scope | None, str]],
+    ) -> Resolved | None:
+        """What an import brings that no use of its name speaks of; None for what is not torch's own."""
+        if isinstance(statement, ast.Import):
+            return Resolved((alias.name,)) if alias.name.startswith(_BELOW) else None
+        module, name = statement.module or "", alias.asname or alias.name
+        if module.partition(".")[0] not in TOPS or statement.level or (place.scope.find(name), name) in read:
+            return None  # the module that it comes from, or the use, has a finding of its own
+        resolved = self.names.resolve_name(name, place.scope)
+        if resolved is not None or self._is_known_otherwise(name, alias, place):
+            return resolved
+        return Resolved((f"{module}.{alias.name}",), certain=False)
+
+    def _is_known_otherwise(self, name: str, alias: ast.alias, place: Place) -> bool:
+        """Whether another import gives a name to something else of torch's: the code knows of both."""
+        owner = place.scope.find(name)
+        modules = [
+            binding.module.split(".")
+            for binding in (owner.bindings[name] if owner is not None else ())
+            if binding.node is not alias and binding.kind in (BindingKind.IMPORT, BindingKind.FROM)
+        ]
+        return any(parts[0] in TOPS and not PLUGINS.intersection(parts[1:2]) for parts in modules)
 
 
 def _is_result(resolved: Resolved) -> bool:

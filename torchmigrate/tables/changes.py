@@ -27,6 +27,8 @@ class Kind(enum.Enum):
     """A name that warns."""
     DOCUMENTED = "documented"
     """A name that only its documentation calls deprecated, or whose warning Python hides."""
+    METHOD = "method"
+    """A method of tensors."""
     PARAMETER = "parameter"
     """A parameter of a callable."""
     DEFAULT = "default"
@@ -98,6 +100,8 @@ class Change:
     """The parameters that it is about."""
     position: int | None = None
     """The place of the parameter among positional arguments."""
+    values: tuple[str, ...] = ()
+    """The code of the arguments that it is about, as `fnmatch` reads it; empty: any."""
     was: str = ""
     """What the old default does, in one clause."""
     instances: bool = False
@@ -189,6 +193,7 @@ def _change(kind: Kind, row: dict[str, Any]) -> Change:
     prefix = given.pop("below", "")
     given["symbols"] = tuple(f"{prefix}.{symbol}" if prefix else symbol for symbol in given["symbols"])
     given["keywords"] = tuple(given.get("keywords", ()))
+    given["values"] = tuple(given.get("values", ()))
     given["recipes"] = tuple(_recipe(recipe) for recipe in given.pop("recipe", ()))
     return Change(kind=kind, **given)
 

@@ -18,8 +18,9 @@ def finding(
     *,
     fix: Callable[[], Fix] | None = None,
     hint: str | None = None,
+    facts: str | None = None,
 ) -> Finding:
-    """What is said about ``span`` of ``source``; ``fix`` makes the fix, or raises NoFix."""
+    """What is said about ``span`` of ``source``; ``fix`` makes the fix, or raises NoFix, and ``facts`` is `Finding.source`."""
     made, withheld = None, None
     if fix is not None:
         try:
@@ -37,4 +38,5 @@ def finding(
         withheld=withheld,
         hint=hint,
         source_lines=source.lines(span),
+        source=facts,
     )

@@ -56,7 +56,7 @@ def findings(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None = 
     if entry is None or target in entry.present or use.kind in (Kind.GUARD, Kind.ASSIGNMENT):
         return
     reached = reach(use, ctx.uses)
-    if is_guarded(use, ctx, reached) or is_missed(use, reached):
+    if is_guarded(use, ctx, reached) or is_missed(use, ctx, reached):
         return
     had = [run for run in entry.present.runs() if run[0] <= target]
     if not had:

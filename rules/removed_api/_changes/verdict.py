@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Severity
@@ -15,11 +15,17 @@ from .recipes import fitting
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Binding
     from torchmigrate.tables.changes import Change
 
 _MISSING = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "NameError"})
 _ANY = frozenset({"Exception", "BaseException"})
 _NOT_CALLED = (Kind.ANNOTATION, Kind.BASE, Kind.ISINSTANCE, Kind.IMPORT)
+
+
+def pairs(symbols: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The symbols that gate 1 finds by pairs of names; what calls give has no name of its own to stand beside."""
+    return {symbol: () for symbol in symbols if "()" not in symbol}
 
 
 def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
@@ -30,6 +36,8 @@ def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
         return
     instead = change.instead.replace("{leaf}", leaf(use))
     message = f"`{{symbol}}` {change.state(ctx.options.target)}; {instead}"
+    if change.kind is changes.Kind.METHOD:
+        message = f"`Tensor.{{symbol}}` {change.state(ctx.options.target)}; {instead}"
     if change.kind is changes.Kind.ALIAS:
         message = f"`{{symbol}}` is an alias; {instead}"
     yield ctx.finding(
@@ -38,6 +46,7 @@ def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
         severity=severity,
         fix=(lambda: made(use, ctx, change, reached)) if change.recipes else None,
         hint=shim(use, ctx, change, reached),
+        source=change.source,
     )
 
 
@@ -54,15 +63,17 @@ def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity 
             missed = bool(reached.caught & (_ANY | {"RuntimeError"}))
             mild = use.kind in _NOT_CALLED or use.is_itself_meant
             return None if missed else Severity.INFO if mild else severity
-        return None if is_missed(use, reached) else severity
+        return None if is_missed(use, ctx, reached) else severity
     if use.kind in (Kind.STRING, Kind.ASSIGNMENT) and change.warns is not None:
         return None
     if severity is Severity.WARNING:
         if reached.unheard:
             return None
-        if use.kind is Kind.IMPORT or (change.instances and use.kind in _NOT_CALLED):
+        if use.kind is Kind.IMPORT:
+            return severity if _is_called(use, ctx) else Severity.INFO
+        if change.instances and use.kind in _NOT_CALLED:
             return Severity.INFO
-        if use.is_itself_meant and _warns_when_called(use):
+        if (use.is_itself_meant or _is_asked_for(use)) and _warns_when_called(use):
             return Severity.INFO
     return severity
 
@@ -79,17 +90,51 @@ def is_guarded(use: Use, ctx: Context, reached: Reach) -> bool:
     return ambiguous or fallback or bool(reached.absent) or not reached.is_reached(ctx.options.target)
 
 
+def _otherwise(use: Use) -> list[Binding]:
+    """What else may bind the name of an import, in another branch."""
+    if not isinstance(use.node, ast.alias):
+        return []
+    name = use.node.asname or use.node.name
+    owner = use.place.scope.find(name)
+    bound = owner.bindings[name] if owner is not None else []
+    return [binding for binding in bound if binding.node is not use.node and not _is_placeholder(binding)]
+
+
+def _is_placeholder(binding: Binding) -> bool:
+    return isinstance(binding.value, ast.Constant) and binding.value.value in (None, False)
+
+
+def _is_called(use: Use, ctx: Context) -> bool:
+    """Whether the name that an import brings, as one of several branches does, is called where it is bound."""
+    if not _otherwise(use):
+        return False
+    assert isinstance(use.node, ast.alias)
+    name, parents = use.node.asname or use.node.name, ctx.uses.flow.parents
+    owner = use.place.scope.find(name)
+    return owner is not None and any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(parents.get(node), ast.Call)
+        for node in ast.walk(owner.node)
+    )
+
+
+def _is_asked_for(use: Use) -> bool:
+    """Whether a test asks whether the name stands for anything: ``if GradScaler:``, ``not autocast``."""
+    parent = use.parents[-1]
+    return getattr(parent, "test", None) is use.node or isinstance(parent, ast.UnaryOp)
+
+
 def _warns_when_called(use: Use) -> bool:
     entry = api.find(use.symbol)
     return entry is not None and entry.kind in ("function", "method", "class")
 
 
-def is_missed(use: Use, reached: Reach) -> bool:
+def is_missed(use: Use, ctx: Context, reached: Reach) -> bool:
     """Whether the code is prepared for the name to be missing."""
     owner = use.name
     while owner and owner not in reached.present:
         owner = owner.rpartition(".")[0]
-    return bool(reached.caught & (_MISSING | _ANY)) or bool(owner) or reached.typing_only
+    caught = bool(reached.caught & (_MISSING | _ANY))
+    return caught or bool(owner) or reached.typing_only or bool(_otherwise(use))
 
 
 def made(use: Use, ctx: Context, change: Change, reached: Reach) -> Fix:

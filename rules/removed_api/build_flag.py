@@ -1,0 +1,131 @@
+"""A flag for building an extension that the headers or the wheels of the target refuse.
+
+Why: torch's headers stop compilers below C++17 from torch 2.1 on, and below C++20 from 2.14 on; the wheels on the index
+have libstdc++'s new strings from torch 2.7 on, and an extension with the old ones does not load beside them.
+
+    CUDAExtension("ops", sources, extra_compile_args={"cxx": ["-O3", "-std=c++14"]})
+    →
+    CUDAExtension("ops", sources, extra_compile_args={"cxx": ["-O3", "-std=c++20"]})
+
+Strings are looked at in files that build with `torch.utils.cpp_extension`. Silent are flags behind tests of torch's version, and
+extensions that keep to the stable interface (`TORCH_TARGET_VERSION`), which need none of those headers.
+
+What to do: leave the flag out: `torch.utils.cpp_extension` adds the standard that the installed torch needs.
+
+Fix safety: unsafe; it asks for what the target needs, which older compilers may lack.
+
+Source: torch 2.0, 2.1, 2.13 and 2.14 wheels: torch/include/torch/csrc/api/include/torch/all.h (`#error`), torch/utils/cpp_extension.py;
+torch 2.6 and 2.7 wheels: torch/share/cmake/Torch/TorchConfig.cmake (`TORCH_CXX_FLAGS`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
+from torchmigrate.model.findings import Span
+from torchmigrate.model.versions import OLDEST, Version, render
+from torchmigrate.rewrite.changes import Reword
+from torchmigrate.semantics.guards import reach
+from torchmigrate.semantics.resolve import leaf
+
+from ._changes.verdict import require
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.guards import Reach
+
+_BUILDERS = ("CppExtension", "CUDAExtension", "SyclExtension", "BuildExtension", "load", "load_inline")
+_SYMBOLS = tuple(f"torch.utils.cpp_extension.{name}" for name in _BUILDERS)
+
+rule = Rule(
+    code="RM753",
+    symbols=_SYMBOLS,
+    pairs=dict.fromkeys(_SYMBOLS, ("std", "D_GLIBCXX_USE_CXX11_ABI", "_GLIBCXX_USE_CXX11_ABI")),
+    safety=Safety.UNSAFE,
+)
+
+_STANDARD = re.compile(r"(?:--?std[=:]|/std:)(?:c|gnu)\+\+(11|14|1y|17|1z)(?!\w)")
+_STRINGS = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
+_YEARS = {"11": 11, "14": 14, "1y": 14, "17": 17, "1z": 17}
+_NEEDED: tuple[tuple[Version, int], ...] = (((2, 14), 20), ((2, 1), 17), ((2, 0), 14))
+"""Since which torch its headers refuse what is below a standard, the newest first."""
+_NEW_STRINGS = (2, 7)
+
+
+class _Flag(NamedTuple):
+    """A flag that the target refuses."""
+
+    text: str
+    new: str
+    message: str
+    needs: Version
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    if ctx.uses.once(rule.code, lambda: use) is not use or b"TORCH_TARGET_VERSION" in ctx.source.text:
+        return
+    places = {place.statement: place for place in ctx.uses.scopes.places}
+    for node in list(ctx.uses.flow.parents):
+        flag = _refused(node, ctx.options.target)
+        if flag is None or not isinstance(node, ast.Constant):
+            continue
+        parents = _upwards(node, ctx)
+        if not _is_given(parents[-1]):
+            continue
+        place = places[parents[0]]  # type: ignore[index]
+        reached = reach(replace(use, place=place, node=node, parents=parents), ctx.uses)
+        if reached.is_reached(ctx.options.target):
+            span = ctx.source.span(node)
+            start = ctx.source.text.find(flag.text.encode(), *span)
+            yield ctx.finding(
+                use,
+                flag.message,
+                severity=Severity.ERROR,
+                fix=lambda node=node, flag=flag, reached=reached: _fix(node, flag, ctx, reached),  # type: ignore[misc]
+                span=Span(start, start + len(flag.text)) if start >= 0 else span,
+            )
+
+
+def _refused(node: ast.AST, target: Version) -> _Flag | None:
+    """What the target refuses in a string."""
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        return None
+    since, year = next((since, year) for since, year in _NEEDED if since <= target)
+    if (found := _STANDARD.search(node.value)) and _YEARS[found[1]] < year:
+        new = found[0].removesuffix(found[1]) + str(year)
+        message = f"torch's headers need C++{year} since torch {render(since)}, and `{found[0]}` asks for an older standard"
+        return _Flag(found[0], new, message, OLDEST)
+    if (found := _STRINGS.search(node.value)) and target >= _NEW_STRINGS:
+        message = f"the wheels on the index have libstdc++'s new strings since torch {render(_NEW_STRINGS)}, and `{found[0]}` builds for the old ones"
+        return _Flag(found[0], found[0].removesuffix("0") + "1", message, _NEW_STRINGS)
+    return None
+
+
+def _upwards(node: ast.AST, ctx: Context) -> tuple[ast.AST, ...]:
+    """What is around a node, from its statement down."""
+    found: list[ast.AST] = []
+    while not isinstance(node, ast.stmt):
+        node = ctx.uses.flow.parents[node]
+        found.append(node)
+    return tuple(reversed(found))
+
+
+def _is_given(parent: ast.AST) -> bool:
+    """Whether a string is a flag that is passed on, and not one that is looked for, or a docstring."""
+    if isinstance(parent, ast.Call):
+        return leaf(parent.func) in ("append", "insert", "extend", "str") or leaf(parent.func) in _BUILDERS
+    return not isinstance(parent, (ast.Compare, ast.Expr))
+
+
+def _fix(node: ast.Constant, flag: _Flag, ctx: Context, reached: Reach) -> Fix:
+    if str(node.value).count(flag.text) != 1:
+        raise NoFix("the string holds it more than once")
+    require(flag.needs, ctx, reached)
+    title = f"Build with `{flag.new}`; unsafe because older compilers, and what else is built, may need the old one"
+    return Fix((Reword(node, flag.text, flag.new),), Safety.UNSAFE, title)

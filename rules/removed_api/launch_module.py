@@ -1,0 +1,102 @@
+"""`python -m torch.distributed.launch`, in scripts, images, workflows, documentation, and in the commands of a program.
+
+Why: torch warns at each start, and is to drop the module. `torchrun`, which is `python -m torch.distributed.run`, takes the
+same options; it tells a script its rank by the variable `LOCAL_RANK`, and not by the argument `--local-rank`.
+
+    python -m torch.distributed.launch --nproc_per_node=8 --use_env train.py
+    →
+    python -m torch.distributed.run --nproc_per_node=8 train.py
+
+What to do: let the script read `os.environ["LOCAL_RANK"]`, and start it with `torchrun`.
+
+Fix safety: safe with `--use_env`, which does the same; else unsafe, since the script may need `--local-rank`.
+
+Source: torch 2.0 wheel: torch/distributed/launch.py, torch/distributed/run.py (`get_use_env`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
+from torchmigrate.model.findings import Edit, Span
+from torchmigrate.rewrite.changes import Reword
+from torchmigrate.semantics.guards import reach
+
+from ._changes.verdict import is_guarded
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.documents.context import ReferenceContext
+    from torchmigrate.documents.references import Reference
+
+_OLD, _NEW = "torch.distributed.launch", "torch.distributed.run"
+_SYMBOL = f"${_OLD}"
+
+rule = Rule(
+    code="RM752",
+    symbols=(_SYMBOL,),
+    pairs={_SYMBOL: ()},
+    references=(Sort.MODULE,),
+    message=f"`{_OLD}` warns since torch {{deprecated}}; use `torchrun`, and `LOCAL_RANK` in the place of `--local-rank`",
+    deprecated=(2, 0),
+    safety=Safety.SAFE,
+)
+
+_TITLE = f"Use `{_NEW}`, which `torchrun` runs"
+_UNSAFE = "; unsafe because the script is told no `--local-rank` any more, and has to read `LOCAL_RANK`"
+_OPTIONS = re.compile(
+    r"(?:(?:[ \t]|\\\r?\n)+-(?!-?use[-_]env\b)[^\s\\]*(?:(?:[ \t]|\\\r?\n)+(?!\S*\.py\b)[^-\s\\][^\s\\]*)?)*"
+    r"(?P<drop>(?:[ \t]|\\\r?\n)+--use[-_]env(?=[\s\\]))"
+)
+"""The launcher's options up to `--use_env`: behind the script they are the script's."""
+_ELSEWHERE = re.compile(r"(?:(?!\.py\b|torch\.distributed\.).){0,400}?--use[-_]env\b", re.DOTALL)
+_FLAG = f"`{_NEW}` takes no `--use_env`, which has to go with it"
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    reached = reach(use, ctx.uses)
+    if is_guarded(use, ctx, reached) or not isinstance(use.node, ast.Constant):
+        return
+    is_doc = isinstance(use.place.statement, ast.Expr) and len(use.parents) == 1
+    whole = ctx.source.span(use.node)
+    start = ctx.source.text.find(_OLD.encode(), *whole)
+    yield ctx.finding(
+        use,
+        severity=Severity.INFO if is_doc else None,
+        fix=lambda: _reworded(use),
+        span=Span(start, start + len(_OLD)) if start >= 0 else None,
+    )
+
+
+def _reworded(use: Use) -> Fix:
+    assert isinstance(use.node, ast.Constant)
+    if isinstance(use.parents[-1], ast.JoinedStr) or str(use.node.value).count(_OLD) != 1:
+        raise NoFix("the string is not a plain literal that names it once")
+    if any(
+        isinstance(node, ast.Constant) and "use_env" in str(node.value).replace("-", "_")
+        for node in ast.walk(use.parents[0])
+    ):
+        raise NoFix(_FLAG)
+    return Fix((Reword(use.node, _OLD, _NEW),), Safety.UNSAFE, _TITLE + _UNSAFE)
+
+
+@rule.check_reference
+def check_reference(module: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    message = rule.worded(rule.message, _OLD)
+    yield ctx.finding(module, message, Severity.WARNING, fix=lambda: _moved(module, ctx))
+
+
+def _moved(module: Reference, ctx: ReferenceContext) -> Fix:
+    edits = [Edit(module.span.start, module.span.end, _NEW)]
+    view = ctx.source.text.decode("latin-1")
+    if found := _OPTIONS.match(view, module.span.end):
+        edits.append(Edit(*found.span("drop"), ""))
+        return Fix(tuple(edits), Safety.SAFE, f"{_TITLE}, without `--use_env`, which is its default")
+    if _ELSEWHERE.match(view, module.span.end):
+        raise NoFix(_FLAG)
+    return Fix(tuple(edits), Safety.UNSAFE, _TITLE + _UNSAFE)

@@ -1,0 +1,63 @@
+"""A wrapping policy for FSDP whose parameter has its old name.
+
+Why: up to torch 1.13, `FullyShardedDataParallel` handed the number of parameters to an `auto_wrap_policy` as
+`unwrapped_params`. From torch 2.0 on it is `nonwrapped_numel`, by keyword, so that a policy with the old name is a
+TypeError.
+
+    def policy(module, recurse, unwrapped_params):
+        return unwrapped_params >= 1000
+    →
+    def policy(module, recurse, nonwrapped_numel):
+        return nonwrapped_numel >= 1000
+
+Functions that take `module`, `recurse` and `unwrapped_params` are reported, in files that name FSDP.
+
+What to do: call the parameter `nonwrapped_numel`.
+
+Source: torch 1.13.1 and 2.0 wheels: torch/distributed/fsdp/wrap.py (`_recursive_wrap`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Rule
+from torchmigrate.semantics.guards import reach
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+_SYMBOLS = (
+    "torch.distributed.fsdp.FullyShardedDataParallel",
+    "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel",
+)
+_OLD = "unwrapped_params"
+
+rule = Rule(
+    code="RM712",
+    symbols=_SYMBOLS,
+    pairs=dict.fromkeys(_SYMBOLS, (_OLD,)),
+    message=f"FSDP hands a policy `nonwrapped_numel=` since torch {{breaks}}, and no `{_OLD}=`: call the parameter so",
+    breaks=(2, 0),
+)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    if ctx.uses.once(rule.code, lambda: use) is not use:
+        return
+    for place in ctx.uses.scopes.places:
+        function = place.statement
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        parameters = {
+            parameter.arg: parameter for parameter in (*function.args.args, *function.args.kwonlyargs)
+        }
+        if not {"module", "recurse", _OLD} <= parameters.keys() or function.args.kwarg is not None:
+            continue
+        reached = reach(replace(use, place=place, parents=(function,)), ctx.uses)
+        if reached.is_reached(ctx.options.target):
+            yield ctx.finding(use, span=ctx.source.span(parameters[_OLD]))
