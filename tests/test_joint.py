@@ -208,7 +208,7 @@ def test_what_cannot_be_taken_back_is_said_and_can_be_completed(
     assert raised.value.stays == [str(tmp_path / "a.py")]
     monkeypatch.undo()
     (journal,) = journals_in(tmp_path)
-    left = unfinished(journal)
+    left = unfinished(journal, {str(tmp_path / name) for name in ("a.py", "b.py")})
     assert left is not None
     left.settle()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.py": b"new", "b.py": b"new"}

@@ -6,8 +6,10 @@ one of the calls by which it changes the file system; which one is drawn, so tha
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
+import json
 import mmap
 import os
 import random
@@ -235,7 +237,8 @@ def test_a_kill_between_files_that_go_together_is_made_good(memory: Path) -> Non
         assert killed_together(tree, at, counter) == -signal.SIGKILL
         found = contents(tree)
         are_new = {found[name] == NEW for name in TOGETHER}
-        left = [one for journal in journals_in(tree) if (one := together.unfinished(journal))]
+        places = {str(tree.resolve() / name) for name in TOGETHER}
+        left = [one for journal in journals_in(tree) if (one := together.unfinished(journal, places))]
         assert any(one.is_half for one in left) == (len(are_new) == 2), at
         half += len(are_new) == 2
         for one in left:
@@ -279,16 +282,24 @@ def test_what_was_left_half_done_is_said_and_completed(tmp_path: Path) -> None:
     assert contents(tree) == {**dict.fromkeys(TOGETHER, NEW), "pyproject.toml": b""}
 
 
-@pytest.mark.parametrize(
-    "journal",
-    [
-        b"[" * 9999,
-        b'[{"path": "../out.py", "before": "%s", "after": ""}]' % hashlib.sha256(OLD).hexdigest().encode(),
-    ],
-)
-def test_a_journal_that_is_none_is_not_followed(tmp_path: Path, journal: bytes) -> None:
-    tree = plant(tmp_path / "tree", {"a.py": OLD, ".torchmigrate-0.journal": journal})
-    plant(tmp_path, {"out.py": OLD})
+def test_a_journal_that_is_none_is_removed(tmp_path: Path) -> None:
+    tree = plant(tmp_path, {"a.py": OLD, ".torchmigrate-0.journal": b"[" * 9999})
     assert run(*CHECK, "a.py", folder=tree).status == 0
     assert run(*FIX, ".", folder=tree).status == 0
-    assert contents(tmp_path) == {"tree/a.py": NEW, "out.py": OLD}
+    assert contents(tree) == {"a.py": NEW}
+
+
+@pytest.mark.parametrize("path", ["../out.py", ".venv/out.py", ".git/config"])
+def test_a_journal_that_came_with_a_project_changes_nothing_but_what_fixes_may(
+    tmp_path: Path, path: str
+) -> None:
+    entries = [
+        {"path": name, "before": hashlib.sha256(OLD).hexdigest(), "after": base64.b64encode(NEW).decode()}
+        for name in ("done.py", path)
+    ]
+    files = {"done.py": NEW, ".torchmigrate-0.journal": json.dumps(entries).encode()}
+    tree = plant(tmp_path / "tree", files)
+    (tree / path).parent.mkdir(exist_ok=True)
+    (tree / path).write_bytes(OLD)
+    run(*FIX, ".", folder=tree)
+    assert (tree / path).read_bytes() == OLD

@@ -209,11 +209,12 @@ class Session:
         """Completes what a run that was killed has left half-done, if ``apply``; what stays so becomes an error."""
         from torchmigrate.run.journals import journals_in
 
-        for journal in [journal for tree in self.trees for journal in journals_in(tree.folder)]:
-            from torchmigrate.cli.unfinished import settled
+        for tree in self.trees:
+            for journal in journals_in(tree.folder):
+                from torchmigrate.cli.unfinished import settled
 
-            for error in settled(journal, self.say, apply=apply):
-                self.collect([FileResult(error.path, errors=(error,))])
+                for error in settled(journal, tree, self.say, apply=apply):
+                    self.collect([FileResult(error.path, errors=(error,))])
 
     def fails(self) -> bool:
         """Whether a finding is at or above ``--fail-on``."""

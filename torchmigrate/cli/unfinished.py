@@ -8,12 +8,14 @@ from pathlib import Path
 
 from torchmigrate.model.findings import FileError
 from torchmigrate.run import together
+from torchmigrate.run.tree import Tree
 from torchmigrate.run.write import Changed
 
 
-def settled(journal: Path, say: Callable[[str], None], *, apply: bool) -> Iterator[FileError]:
-    """Does what a ``journal`` says is left to do, if ``apply``, and says so; gives what stays half-done."""
-    unfinished = together.unfinished(journal)
+def settled(journal: Path, tree: Tree, say: Callable[[str], None], *, apply: bool) -> Iterator[FileError]:
+    """Does what a ``journal`` says is left to do in a tree, if ``apply``, and says so; gives what stays half-done."""
+    places = {file.place for files in (tree.named, tree.others) for file in files}
+    unfinished = together.unfinished(journal, places)
     if unfinished is None:
         return
     half = unfinished.is_half

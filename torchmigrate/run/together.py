@@ -12,12 +12,11 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from torchmigrate.project import files
-from torchmigrate.project.folders import is_within
 from torchmigrate.run.journals import journal_of
 from torchmigrate.run.write import Changed, claimed, created, ready, uninterrupted, write_atomic
 
@@ -145,8 +144,12 @@ class Unfinished:
             os.unlink(self.journal)
 
 
-def unfinished(journal: Path) -> Unfinished | None:
-    """What the run that was killed has left to do whose journal this is; None if it still runs, or cannot be read."""
+def unfinished(journal: Path, places: Collection[str]) -> Unfinished | None:
+    """What the run that was killed has left to do whose journal this is; None if it still runs, or cannot be read.
+
+    ``places`` are the real paths of the files that may be changed. A journal that names another is not followed: it
+    may have come with the project, to write where no fix would.
+    """
     try:
         with claimed(journal):
             data = files.read(journal)
@@ -157,8 +160,8 @@ def unfinished(journal: Path) -> Unfinished | None:
     try:
         for entry in json.loads(data):
             path = os.path.realpath(os.path.join(root, entry["path"]))
-            if not is_within(path, root):
-                return Unfinished(journal)
+            if path not in places:
+                return None
             found.add(path, entry["before"], base64.b64decode(entry["after"], validate=True))
     except (ValueError, TypeError, LookupError, RecursionError):  # killed before it was complete, or not ours
         return Unfinished(journal)
