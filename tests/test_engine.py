@@ -25,7 +25,8 @@ from torchmigrate.project.project import Project
 from torchmigrate.run import runner
 from torchmigrate.run.profiles import everywhere
 from torchmigrate.run.tree import Tree
-from torchmigrate.semantics.uses import Use, Uses
+from torchmigrate.semantics.use import Use
+from torchmigrate.semantics.uses import Uses
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 

@@ -19,7 +19,8 @@ from torchmigrate.rewrite.changes import Replace
 from torchmigrate.run import runner, selection
 from torchmigrate.run.profiles import everywhere
 from torchmigrate.run.tree import Tree
-from torchmigrate.semantics.uses import Use, Uses
+from torchmigrate.semantics.use import Use
+from torchmigrate.semantics.uses import Uses
 
 CALM = Rule(code="ZZ901", symbols=("torch.use",), message="calm", name="calm", family="test")
 WILD = Rule(code="ZZ902", symbols=("torch.use",), message="wild", name="wild", family="test")

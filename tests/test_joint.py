@@ -22,7 +22,7 @@ from torchmigrate.run.journals import journals_in
 from torchmigrate.run.profiles import everywhere
 from torchmigrate.run.together import NotWritten, unfinished, write_together
 from torchmigrate.run.tree import Tree
-from torchmigrate.semantics.uses import Use
+from torchmigrate.semantics.use import Use
 
 RULE = Rule(
     code="ZZ901", symbols=("torch.old",), message="old", name="old", family="test", safety=Safety.SAFE

@@ -8,7 +8,8 @@ import pytest
 
 from torchmigrate.gates.watch import Watch
 from torchmigrate.model.vocabulary import Kind
-from torchmigrate.semantics.uses import Use, Uses
+from torchmigrate.semantics.use import Use
+from torchmigrate.semantics.uses import Uses
 from torchmigrate.text.read import read
 
 WATCH = Watch(

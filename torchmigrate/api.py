@@ -10,7 +10,7 @@ from torchmigrate.model.vocabulary import Kind, Safety, Severity, Sort
 
 if TYPE_CHECKING:
     from torchmigrate.engine.context import Context
-    from torchmigrate.semantics.uses import Use
+    from torchmigrate.semantics.use import Use
 
 __all__ = [
     "Context",
@@ -34,7 +34,7 @@ def __getattr__(name: str) -> Any:
 
         return Context
     if name == "Use":
-        from torchmigrate.semantics.uses import Use
+        from torchmigrate.semantics.use import Use
 
         return Use
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,7 +17,7 @@ from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Kind, Safety
 from torchmigrate.proof import verify
 from torchmigrate.run import selection
-from torchmigrate.semantics.uses import Use
+from torchmigrate.semantics.use import Use
 
 BEFORE = """\
 import torch

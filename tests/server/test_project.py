@@ -15,7 +15,7 @@ from torchmigrate.model.vocabulary import Safety
 from torchmigrate.run import selection
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.looker import Look, Looker
-from torchmigrate.semantics.uses import Use
+from torchmigrate.semantics.use import Use
 from torchmigrate.server import workspace as module
 from torchmigrate.server.actions import Actions, Todo
 from torchmigrate.server.documents import TextDocument

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from torchmigrate.project.project import Project
     from torchmigrate.semantics.resolve import Resolved
     from torchmigrate.semantics.scopes import Place
-    from torchmigrate.semantics.uses import Use, Uses
+    from torchmigrate.semantics.use import Use
+    from torchmigrate.semantics.uses import Uses
     from torchmigrate.text.source import Source
 
 

@@ -18,7 +18,8 @@ from torchmigrate.project.project import Project
 from torchmigrate.project.said import Said
 from torchmigrate.rewrite.unused import unused_after
 from torchmigrate.semantics.links import Links
-from torchmigrate.semantics.uses import Use, Uses
+from torchmigrate.semantics.use import Use
+from torchmigrate.semantics.uses import Uses
 from torchmigrate.text.edits import ordered
 from torchmigrate.text.read import read
 from torchmigrate.text.source import Source

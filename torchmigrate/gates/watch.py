@@ -63,6 +63,14 @@ class Watch:
             self._matched[name] = self._wildcard(name)
         return self._matched[name]
 
+    def first(self, names: Iterable[str]) -> tuple[str, str] | None:
+        """The symbol that is the first of these names to be one, and that name."""
+        for name in names:
+            symbol = self.match(name)
+            if symbol is not None:
+                return symbol, name
+        return None
+
     def _wildcard(self, name: str) -> str | None:
         for prefix in self.prefixes:
             if name.startswith(prefix) and "()" not in name[len(prefix) :]:

@@ -9,7 +9,8 @@ from functools import cached_property
 from torchmigrate.model.findings import NoFix, NotYet
 from torchmigrate.rewrite.changes import AddImport, ExtendImport, Rebind, Symbol
 from torchmigrate.semantics.scopes import Binding, BindingKind, Place, Scope
-from torchmigrate.semantics.uses import Use, Uses
+from torchmigrate.semantics.use import Use
+from torchmigrate.semantics.uses import Uses
 from torchmigrate.text.source import Source
 
 _BRANCHING = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match)

@@ -15,7 +15,8 @@ from itertools import pairwise
 from torchmigrate.model.versions import Version
 from torchmigrate.semantics.resolve import leaf, literal_getattr, string
 from torchmigrate.semantics.scopes import Place, Scope
-from torchmigrate.semantics.uses import Use, Uses
+from torchmigrate.semantics.use import Use
+from torchmigrate.semantics.uses import Uses
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _Leaves = (ast.Return, ast.Raise, ast.Continue, ast.Break)

@@ -158,6 +158,13 @@ def leaf(node: ast.AST) -> str | None:
     return node.attr if isinstance(node, ast.Attribute) else None
 
 
+def root(node: ast.AST) -> ast.AST:
+    """The innermost object of a chain of attributes."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
+
+
 def string(node: ast.AST) -> str | None:
     """The value of a string literal, else None."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None

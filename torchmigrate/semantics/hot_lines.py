@@ -1,0 +1,84 @@
+"""The lines of a file on which a use of a watched symbol may stand; all others are not walked."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from torchmigrate.gates.gate import spelled
+from torchmigrate.gates.watch import Watch
+from torchmigrate.semantics.links import Links
+from torchmigrate.semantics.resolve import Names
+from torchmigrate.semantics.scopes import Binding, BindingKind, Scopes
+from torchmigrate.text.source import Source
+
+_Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class HotLines:
+    """The lines with a token, or with a name that is bound to something whose token it hides.
+
+    ``script`` after ``from torch.jit import script`` is such a name.
+    """
+
+    def __init__(self, source: Source, watch: Watch, scopes: Scopes, names: Names, links: Links) -> None:
+        self._source = source
+        self._watch = watch
+        self._scopes = scopes
+        self._names = names
+        self._links = links
+        self._hiding: set[str] = set()
+        self._lines: list[int] = []
+        self._find()
+
+    def reach(self, node: ast.stmt | ast.expr) -> bool:
+        """Whether a use may stand in a statement or an expression."""
+        first = node.lineno
+        if isinstance(node, _Definition) and node.decorator_list:
+            first = node.decorator_list[0].lineno
+        index = bisect_left(self._lines, first)
+        return index < len(self._lines) and self._lines[index] <= (node.end_lineno or first)
+
+    def _find(self) -> None:
+        """Finds the lines that spell a token, or a name that hides one, until no new such name appears."""
+        text, line_of = self._source.text, self._source.line_of
+        hot = set(map(line_of, self._watch.gate.positions(text)))
+        fresh = {
+            name
+            for scope in self._scopes.all
+            for star in scope.stars
+            for name in self._brought_by(star.module)
+        }
+        waiting = [(scope, name) for scope in self._scopes.all for name in scope.bindings]
+        while True:
+            self._hiding |= fresh
+            hot.update(map(line_of, spelled(fresh, text)))
+            self._lines = sorted(hot)
+            fresh, cold = set(), []
+            for scope, name in waiting:
+                if not any(self._may_hide(binding) for binding in scope.bindings[name]):
+                    cold.append((scope, name))
+                elif name not in self._hiding:
+                    resolved = self._names.resolve_name(name, scope)
+                    if resolved and any(map(self._hides, resolved.names)):
+                        fresh.add(name)
+            waiting = cold
+            if not fresh:
+                return
+
+    def _hides(self, target: str) -> bool:
+        return self._watch.hides_token(target) or (
+            not target.startswith("torch") and self._links.leads(target)
+        )
+
+    def _brought_by(self, module: str) -> Iterator[str]:
+        yield from self._links.exported(module)
+        for target in self._watch.aliases:
+            if target.startswith(module + ".") and target.count(".") == module.count(".") + 1:
+                yield target.removeprefix(module + ".").removesuffix("()")
+
+    def _may_hide(self, binding: Binding) -> bool:
+        if binding.kind in (BindingKind.IMPORT, BindingKind.FROM):
+            return True
+        return binding.value is not None and self.reach(binding.value)

@@ -1,0 +1,75 @@
+"""Symbols that imports name and no use in the file speaks of."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.gates.watch import Watch
+from torchmigrate.model.vocabulary import Kind
+from torchmigrate.semantics.hot_lines import HotLines
+from torchmigrate.semantics.resolve import Names, Resolved, root
+from torchmigrate.semantics.scopes import BindingKind, Place, Scope, Scopes
+from torchmigrate.semantics.use import Use
+
+_TOPS = ("torch", "functorch")
+"""The packages of the wheel whose names are watched."""
+
+_PLUGINS = frozenset({"gcu", "hpu", "ipu", "mlu", "musa", "npu", "sdaa", "xla"})
+"""What other packages put below ``torch``: backends of devices."""
+
+_BELOW = tuple(f"{top}." for top in _TOPS)
+
+
+def imported(
+    scopes: Scopes, names: Names, watch: Watch, hot: HotLines, found: Sequence[Use]
+) -> Iterator[Use]:
+    """Symbols that an import names and nothing in ``found``.
+
+    They are imported for others, left behind, or under a name that means something else after another branch; and
+    modules that are symbols.
+    """
+    read = {
+        (use.place.scope.find(inner.id), inner.id)
+        for use in found
+        if isinstance(inner := root(use.node), ast.Name)
+    }
+    for place in scopes.places:
+        statement = place.statement
+        if not isinstance(statement, (ast.Import, ast.ImportFrom)) or not hot.reach(statement):
+            continue
+        for alias in statement.names:
+            resolved = _brought(statement, alias, place, names, read)
+            hit = watch.first(resolved.names) if resolved is not None else None
+            if hit is not None and resolved is not None:
+                yield Use(*hit, Kind.IMPORT, alias, (statement,), place, resolved.certain)
+
+
+def _brought(
+    statement: ast.Import | ast.ImportFrom,
+    alias: ast.alias,
+    place: Place,
+    names: Names,
+    read: set[tuple[Scope | None, str]],
+) -> Resolved | None:
+    """What an import brings that no use of its name speaks of; None for what is not torch's own."""
+    if isinstance(statement, ast.Import):
+        return Resolved((alias.name,)) if alias.name.startswith(_BELOW) else None
+    module, name = statement.module or "", alias.asname or alias.name
+    if module.partition(".")[0] not in _TOPS or statement.level or (place.scope.find(name), name) in read:
+        return None  # the module that it comes from, or the use, has a finding of its own
+    resolved = names.resolve_name(name, place.scope)
+    if resolved is not None or _is_known_otherwise(name, alias, place):
+        return resolved
+    return Resolved((f"{module}.{alias.name}",), certain=False)
+
+
+def _is_known_otherwise(name: str, alias: ast.alias, place: Place) -> bool:
+    """Whether another import gives a name to something else of torch's: the code knows of both."""
+    owner = place.scope.find(name)
+    modules = [
+        binding.module.split(".")
+        for binding in (owner.bindings[name] if owner is not None else ())
+        if binding.node is not alias and binding.kind in (BindingKind.IMPORT, BindingKind.FROM)
+    ]
+    return any(parts[0] in _TOPS and not _PLUGINS.intersection(parts[1:2]) for parts in modules)

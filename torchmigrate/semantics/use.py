@@ -1,0 +1,44 @@
+"""One place where a file uses a watched symbol."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from torchmigrate.model.vocabulary import Kind
+from torchmigrate.semantics.scopes import Place
+
+
+@dataclass(slots=True, eq=False)
+class Use:
+    """One place where a file uses a watched symbol."""
+
+    symbol: str
+    """As the rule lists it."""
+    name: str
+    """The qualified name; differs from the symbol where that has a ``*`` or is a method of any object."""
+    kind: Kind
+    node: ast.expr | ast.alias
+    """What names the symbol: for ``torch.jit.script(f)`` the attribute ``torch.jit.script``."""
+    parents: tuple[ast.AST, ...]
+    """From the statement down to the node's parent."""
+    place: Place
+    certain: bool
+    call: ast.Call | None = None
+    """The call of the symbol, for ``Kind.CALL``."""
+    decorated: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | None = None
+    """The definition that the symbol, or a call of it, decorates."""
+
+    @property
+    def is_itself_meant(self) -> bool:
+        """Whether a function is named as the one that it is, and not to be called here: among others in a list, compared,
+        as a key, or handed to a decorator (``@implements(torch.ger)``)."""
+        if self.kind is not Kind.REFERENCE:
+            return False
+        parent = self.parents[-1]
+        if isinstance(parent, ast.Dict):
+            return self.node in parent.keys
+        decorators = getattr(self.place.statement, "decorator_list", ())
+        return isinstance(parent, (ast.List, ast.Tuple, ast.Set, ast.Compare)) or any(
+            outer in decorators for outer in self.parents
+        )

@@ -1,0 +1,228 @@
+"""The walk over the expressions of a statement, which finds the uses of watched symbols in it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import dataclass, replace
+
+from torchmigrate.gates.watch import Watch
+from torchmigrate.model.vocabulary import Kind
+from torchmigrate.semantics.hot_lines import HotLines
+from torchmigrate.semantics.resolve import Names, Resolved, leaf, literal_getattr, root, string
+from torchmigrate.semantics.scopes import Place
+from torchmigrate.semantics.use import Use
+from torchmigrate.text.source import Source
+
+_PATCHERS = frozenset({"patch", "setattr", "delattr", "spy", "stub"})
+_PATCHED_OBJECT = frozenset({"setattr", "delattr", "object", "spy", "stub"})
+_INSTANCE_CHECKS = frozenset({"isinstance", "issubclass"})
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the walk knows about the expression it is in."""
+
+    parents: tuple[ast.AST, ...]
+    shadowed: frozenset[str] = frozenset()
+    """Names bound by the lambdas and comprehensions around."""
+    kind: Kind | None = None
+    """The kind that the position gives: annotation, base class, `isinstance` argument."""
+    decorated: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | None = None
+    located: bool = True
+    """Whether positions are exact; those inside an f-string are not before Python 3.12."""
+
+    def inside(self, node: ast.AST, **changes: object) -> Surroundings:
+        """The surroundings of a child of ``node``."""
+        values = {"shadowed": self.shadowed, "kind": self.kind, "located": self.located, **changes}
+        return Surroundings((*self.parents, node), **values)  # type: ignore[arg-type]
+
+
+class Walk:
+    """Goes through statements one by one, and gathers what is found."""
+
+    def __init__(self, source: Source, watch: Watch, names: Names, hot: HotLines) -> None:
+        self.found: list[Use] = []
+        self.unlinked: set[str] = set()
+        """See `Uses.unlinked`."""
+        self._source = source
+        self._watch = watch
+        self._names = names
+        self._hot = hot
+        self._place: Place
+
+    def through(self, place: Place) -> None:
+        """Walks the expressions of the statement at a place; the statements below it have places of their own."""
+        self._place = place
+        self._children(place.statement, Surroundings(()))
+
+    def _children(self, node: ast.AST, around: Surroundings) -> None:
+        """Walks the expressions below a node; the statements below it have places of their own."""
+        plain = around.inside(node)
+        for name in node._fields:
+            value = getattr(node, name, None)
+            inner = plain
+            if name in ("annotation", "returns"):
+                inner = around.inside(node, kind=Kind.ANNOTATION)
+            elif name == "bases" or (name == "keywords" and isinstance(node, ast.ClassDef)):
+                inner = around.inside(node, kind=Kind.BASE)
+            elif name == "decorator_list":
+                inner = around.inside(node, decorated=node)
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST) and not isinstance(child, ast.stmt):
+                    self._visit(child, inner)
+
+    def _visit(self, node: ast.AST, around: Surroundings) -> None:
+        if isinstance(node, ast.expr) and not self._hot.reach(node):
+            return
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            self._named(node, around)
+        elif isinstance(node, ast.Call):
+            self._call(node, around)
+        elif isinstance(node, ast.Lambda):
+            arguments = node.args
+            every = [
+                *arguments.posonlyargs,
+                *arguments.args,
+                *arguments.kwonlyargs,
+                arguments.vararg,
+                arguments.kwarg,
+            ]
+            bound = {argument.arg for argument in every if argument is not None}
+            self._children(node, replace(around, shadowed=around.shadowed | bound))
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            bound = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+            self._children(node, replace(around, shadowed=around.shadowed | bound))
+        elif isinstance(node, ast.JoinedStr) and sys.version_info < (3, 12):
+            for part in ast.walk(node):
+                ast.copy_location(part, node)
+            self._children(node, replace(around, located=False))
+        elif isinstance(node, ast.Constant):
+            if around.kind is Kind.ANNOTATION and isinstance(node.value, str):
+                self._string_annotation(node, around)
+            elif isinstance(node.value, str):
+                of_command = isinstance(around.parents[-1], (ast.List, ast.Tuple))
+                hit = self._watch.named_in(node.value, of_command=of_command)
+                if hit is not None:
+                    self._add(*hit, Kind.STRING, node, around, True)
+        else:
+            self._children(node, around)
+
+    def _resolve(self, node: ast.AST, around: Surroundings) -> Resolved | None:
+        return self._names.resolve(node, self._place.scope, around.shadowed)
+
+    def _hit(self, resolved: Resolved | None) -> tuple[str, str] | None:
+        return self._watch.first(resolved.names) if resolved is not None else None
+
+    def _named(self, node: ast.Name | ast.Attribute, around: Surroundings) -> None:
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            return
+        resolved = self._resolve(node, around)
+        hit = self._hit(resolved)
+        if hit is None and isinstance(node, ast.Attribute):
+            if node.attr in self._watch.methods and (resolved is None or _is_result(resolved)):
+                self._add(
+                    self._watch.methods[node.attr], node.attr, self._kind(node, around), node, around, True
+                )
+            elif resolved is not None:
+                names = (name for name in resolved.names if not name.startswith("torch."))
+                self.unlinked.update(name for name in names if self._watch.ends_alike(name))
+        if hit is None:
+            self._children(node, around)
+            return
+        certain = resolved is not None and resolved.certain
+        self._add(*hit, self._kind(node, around), node, around, certain)
+        inner = root(node)
+        if not isinstance(inner, ast.Name):
+            self._visit(inner, around.inside(node))
+
+    def _call(self, node: ast.Call, around: Surroundings) -> None:
+        function = leaf(node.func)
+        arguments = around.inside(node, kind=around.kind if around.kind is Kind.ANNOTATION else None)
+        if literal_getattr(node) is not None:
+            resolved = self._resolve(node, around)
+            hit = self._hit(resolved)
+            if hit is not None and resolved is not None:
+                self._add(*hit, self._kind(node, around), node, around, resolved.certain)
+        elif function in _PATCHED_OBJECT | {"hasattr"} and len(node.args) >= 2:
+            resolved = self._names.extend(self._resolve(node.args[0], around), _attribute(node.args[1]))
+            hit = self._hit(resolved)
+            if hit is not None and resolved is not None:
+                kind = Kind.GUARD if function == "hasattr" else Kind.ASSIGNMENT
+                self._add(*hit, kind, node, around, resolved.certain)
+        if function in _PATCHERS and node.args:
+            self._patched_name(node.args[0], arguments)
+        self._visit(node.func, around.inside(node, decorated=around.decorated, kind=None))
+        for index, argument in enumerate(node.args):
+            checked = function in _INSTANCE_CHECKS and index == 1
+            self._visit(argument, replace(arguments, kind=Kind.ISINSTANCE) if checked else arguments)
+        for keyword in node.keywords:
+            self._children(keyword, arguments)
+
+    def _patched_name(self, node: ast.expr, around: Surroundings) -> None:
+        """`patch("torch.jit.script")`, `patch("mypkg.module.torch.jit.script")`."""
+        value = string(node)
+        if value is None:
+            return
+        name = value if value.startswith("torch.") else "torch." + value.partition(".torch.")[2]
+        symbol = self._watch.match(name)
+        if symbol is not None:
+            self._add(symbol, name, Kind.STRING, node, around, True)
+
+    def _kind(self, node: ast.expr, around: Surroundings) -> Kind:
+        parent = around.parents[-1]
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            return Kind.ASSIGNMENT
+        if isinstance(parent, ast.Call) and parent.func is node:
+            return Kind.CALL
+        if around.decorated is not None:
+            return Kind.DECORATOR
+        return around.kind or Kind.REFERENCE
+
+    def _add(
+        self, symbol: str, name: str, kind: Kind, node: ast.expr, around: Surroundings, certain: bool
+    ) -> None:
+        parent = around.parents[-1]
+        call = parent if kind is Kind.CALL and isinstance(parent, ast.Call) else None
+        self.found.append(
+            Use(
+                symbol,
+                name,
+                kind,
+                node,
+                around.parents,
+                self._place,
+                certain and around.located,
+                call,
+                around.decorated,
+            )
+        )
+
+    def _string_annotation(self, node: ast.Constant, around: Surroundings) -> None:
+        """Parses a quoted annotation in place, if it is written as one plain literal."""
+        text = self._source.segment(node)
+        quotes = text[: len(text) - len(text.lstrip("'\""))]
+        inner = text[len(quotes) : len(text) - len(quotes)]
+        if len(quotes) not in (1, 3) or inner != node.value or "\n" in inner:
+            return
+        try:
+            expression = ast.parse(inner, mode="eval").body
+        except (SyntaxError, ValueError):
+            return
+        for part in ast.walk(expression):
+            if isinstance(part, (ast.expr, ast.keyword)):
+                part.lineno = part.end_lineno = node.lineno
+                part.col_offset += node.col_offset + len(quotes)
+                part.end_col_offset = (part.end_col_offset or 0) + node.col_offset + len(quotes)
+        self._visit(expression, around)
+
+
+def _is_result(resolved: Resolved) -> bool:
+    """Whether a name is below what a call of torch's returns, as in ``torch.zeros().storage``: an object, and no module."""
+    return all(name.startswith("torch.") and "()." in name for name in resolved.names)
+
+
+def _attribute(node: ast.expr) -> str | None:
+    """The suffix that a literal attribute name adds to a qualified name."""
+    name = string(node)
+    return f".{name}" if name is not None else None
