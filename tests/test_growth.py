@@ -16,8 +16,6 @@ from torchmigrate.run.tree import Tree
 
 HEAD = "import torch\nimport torch.distributed as dist\nfrom torch.jit import Final\n\n"
 MOST = 2.3
-KNOWN = {"chains": 3}
-"""Each file that is saved is held against all that are saved and loaded in the module."""
 
 
 def many(text: str) -> Callable[[int], str]:
@@ -91,7 +89,7 @@ def test_checking_grows_with_the_file(name: str) -> None:
         for result in runner.check(Tree([Input("a.py", program)], everywhere(settings, minimum))):
             assert not result.errors
 
-    assert 1.5 < growth(PROGRAMS[name], check, 100) < KNOWN.get(name, MOST)
+    assert 1.5 < growth(PROGRAMS[name], check, 100) < MOST
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -102,7 +100,7 @@ def test_fixing_grows_with_the_file(name: str) -> None:
         for fixed in runner.fix(Tree([Input("a.py", program)], everywhere(settings, minimum))):
             assert not fixed.result.errors
 
-    assert growth(PROGRAMS[name], fix, 40) < KNOWN.get(name, MOST)
+    assert growth(PROGRAMS[name], fix, 40) < MOST
 
 
 def test_nested_loops_do_not_double_the_work_with_each_level() -> None:

@@ -121,6 +121,12 @@ def _is_split(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and leaf(node.func) in ("split", "partition")
 
 
+def _leaving(block: list[ast.stmt]) -> list[ast.If]:
+    """The statements of a block that leave it under a condition."""
+    ifs = [statement for statement in block if isinstance(statement, ast.If) and not statement.orelse]
+    return [statement for statement in ifs if isinstance(statement.body[-1], _Leaves)]
+
+
 _SAYS_VERSION = re.compile(r"(?i)(?:torch|\bpt)_?v(?:er(?:sion)?)?(?:_?(?:tuple|parsed|str|base|number))?$")
 _SAYS_RANGE = re.compile(r"(?i)(?:torch|\bpt|_pt)\w*?[a-z_](\d)_(\d+)(?!\d)")
 _SAYS_TORCH = re.compile(r"(?i)torch|(?:\b|_)pt(?:\b|_|\d)")
@@ -149,13 +155,11 @@ class _Guards:
 
     def before(self, place: Place) -> None:
         """What the statements before one rule out by leaving."""
-        for statement in place.before():
-            if (
-                isinstance(statement, ast.If)
-                and not statement.orelse
-                and isinstance(statement.body[-1], _Leaves)
-            ):
-                self._take(statement.test, False, place.scope)
+        leaving = self._uses.once(("leaving", id(place.block)), lambda: _leaving(place.block))
+        for statement in leaving:
+            if statement.lineno >= place.statement.lineno:
+                return
+            self._take(statement.test, False, place.scope)
 
     def statement(self, inner: Place, outer: Place, *, deferred: bool) -> None:
         """What must hold for a statement inside of another one to run."""

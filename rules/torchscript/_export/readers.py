@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix, NotYet
@@ -21,6 +22,7 @@ from .sizes import differs
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
+    from torchmigrate.project.mentions import Mention
     from torchmigrate.project.project import Sought
 
 SAVED, LOADED = "TorchScript file saved", "TorchScript file loaded"
@@ -50,7 +52,7 @@ _TOOLS = {
 """Names of tools that read TorchScript files, in what is checked."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Link:
     """One save or load of a TorchScript file."""
 
@@ -73,7 +75,7 @@ class Link:
         """Where it stands."""
         return f"{self.path}:{self.line}"
 
-    @property
+    @cached_property
     def folder(self) -> str:
         """The folder of its module."""
         return os.path.dirname(self.path)
@@ -103,7 +105,7 @@ def group_of(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool) -
     """The saves and loads of the file ``name``, if all of them can move; this module saves or loads it. Raises
     NoFix, or NotYet where something else has to go first.
     """
-    every = list(_links(ctx))
+    every = _links(ctx)
     here = os.path.dirname(ctx.source.path)
     links = _of_name(name, here, every)
     if not (is_saved and is_read) and len({link.saves for link in links}) < 2:
@@ -149,10 +151,18 @@ def group_of(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool) -
     return Group(name or here, links, renamed)
 
 
-def _links(ctx: Context) -> Iterator[Link]:
-    for kind in (SAVED, LOADED):
-        for mention in ctx.project.uses(kind):
-            yield Link(mention.path, mention.line, kind == SAVED, **dict(mention.constants))  # type: ignore[arg-type]
+def _links(ctx: Context) -> list[Link]:
+    """Every save and load in the project."""
+    noted = [ctx.project.uses(kind) for kind in (SAVED, LOADED)]
+    # Made once for what is known of the project now, which the key keeps alive.
+    _, links = ctx.uses.once((_links, *map(id, noted)), lambda: (noted, list(_linked(*noted))))
+    return links
+
+
+def _linked(saved: Sequence[Mention], loaded: Sequence[Mention]) -> Iterator[Link]:
+    for saves, mentions in ((True, saved), (False, loaded)):
+        for mention in mentions:
+            yield Link(mention.path, mention.line, saves, **dict(mention.constants))  # type: ignore[arg-type]
 
 
 def _of_name(name: str | None, here: str, every: Sequence[Link]) -> list[Link]:

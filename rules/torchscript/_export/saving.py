@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchmigrate.api import Kind, NoFix, NotYet, Use
 from torchmigrate.model.findings import Change
@@ -58,7 +58,7 @@ def _save(chain: Chain, place: ast.expr, call: ast.Call) -> Iterator[Change]:
 def _followed(chain: Chain, file: File) -> Iterator[Change]:
     """Lets what loads the file in this module follow, and adds the paths that it is loaded from."""
     ctx, path = chain.ctx, file.paths[0]
-    if any(is_same(other, path, use, chain) for use, other in _other_saves(chain)):
+    if any(is_same(other, path, use, chain) for use, other in _other_saves(path, chain)):
         raise NoFix("the same file is saved elsewhere as well")
     loads = [(use, use.call) for use in ctx.uses.found if use.symbol in LOADING and use.call is not None]
     reads = [(use, argument(call, 0, "f")) for use, call in loads]
@@ -81,11 +81,26 @@ def _followed(chain: Chain, file: File) -> Iterator[Change]:
             raise NoFix(f"what loads the file has no fix: {none.reason}") from None
 
 
-def _other_saves(chain: Chain) -> Iterator[tuple[Use, ast.expr]]:
+def _other_saves(path: ast.expr, chain: Chain) -> Iterator[tuple[Use, ast.expr]]:
+    """What else the module saves, and to where, but for literals that differ from a literal ``path``."""
     mine = [call for _, call in chain.saves]
-    for use in chain.ctx.uses.found:
-        if use.kind is Kind.CALL and use.call is not None and use.call not in mine:
+    saves = chain.ctx.uses.once(_saves, lambda: _saves(chain.ctx.uses.found))
+    literals = [_said(path), None] if isinstance(path, ast.Constant) else list(saves)
+    for literal in literals:
+        yield from ((use, other) for use, other in saves.get(literal, ()) if use.call not in mine)
+
+
+def _saves(found: Sequence[Use]) -> dict[str | None, list[tuple[Use, ast.expr]]]:
+    """The saves among uses, and to where, by the literal that says so; None: by no literal."""
+    saves: dict[str | None, list[tuple[Use, ast.expr]]] = {}
+    for use in found:
+        if use.kind is Kind.CALL and use.call is not None:
             position = 1 if use.symbol in SAVES else 0 if use.symbol in SAVE_METHODS else None
             path = argument(use.call, position, "f") if position is not None else None
             if path is not None:
-                yield use, path
+                saves.setdefault(_said(path), []).append((use, path))
+    return saves
+
+
+def _said(path: ast.expr) -> str | None:
+    return repr(path.value) if isinstance(path, ast.Constant) else None
