@@ -11,7 +11,7 @@ from torchmigrate.foreign.use import ForeignUse
 from torchmigrate.model.findings import Span
 from torchmigrate.text.source import SourceError
 
-_ARTIFACT = r"pytorch_(?:android|java_only|jni)[\w-]*|torchvision_ops"
+_ARTIFACT = r"pytorch_(?:android|jni)[\w-]*|torchvision_ops"
 _GRADLE = re.compile(
     rf"[\"'](?P<whole>org\.pytorch:(?P<artifact>{_ARTIFACT})(?::(?P<version>[^\"'@]*))?(?:@\w+)?)[\"']"
     rf"|(?P<parts>(?:\bgroup\s*[:=]\s*)?[\"']org\.pytorch[\"']\s*,\s*(?:name\s*[:=]\s*)?[\"'](?P<name>{_ARTIFACT})[\"']"
