@@ -20,9 +20,8 @@ class Repository:
     """The git repository that all ``paths`` lie in. Raises Failure if there is none, or it holds changes."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        folder = os.path.dirname(os.path.realpath(paths[0])) if paths else os.curdir
-        self._root = os.curdir
-        self._root = os.path.realpath(self._git("-C", folder, "rev-parse", "--show-toplevel").rstrip("\n"))
+        self._root = os.path.dirname(os.path.realpath(paths[0])) if paths else os.curdir
+        self._root = os.path.realpath(self._git("rev-parse", "--show-toplevel").rstrip("\n"))
         inside = {os.path.relpath(os.path.realpath(path), self._root) for path in paths}
         if any(path.startswith(os.pardir) for path in inside):
             raise Failure("--commit-per-rule is for the files of one repository")
@@ -45,7 +44,8 @@ class Repository:
             raise Failure(f"--commit-per-rule needs git: {error.strerror}") from None
         if done.returncode:
             said = (done.stderr or done.stdout).strip() or f"exit status {done.returncode}"
-            raise Failure(f"git {arguments[-1] if '-C' in arguments else arguments[0]}: {said}")
+            asked = next(word for word in arguments if not word.startswith("-"))
+            raise Failure(f"git {asked}: {said}")
         return done.stdout
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchmigrate.model.options import Options
     from torchmigrate.model.vocabulary import Severity
     from torchmigrate.project.mentions import Mention
-    from torchmigrate.project.project import Project
+    from torchmigrate.project.project import Project, Sought
     from torchmigrate.text.source import Source
 
 
@@ -67,6 +67,13 @@ class ForeignContext:
     def bridge(self, name: str) -> str:
         """Where the class ``name`` is implemented around the runtime, as ``path:line``; empty where it is not."""
         return self._nearest(self._of(BRIDGES, "name", name))
+
+    def spelled(self, sought: Sought) -> str:
+        """Where another file of the project spells what is sought, as ``path:line``; empty where none does."""
+        for place, line in self.project.spelling(sought, beside=os.path.abspath(self.source.path)):
+            is_relative = not os.path.isabs(self.source.path) and is_within(place, os.getcwd())
+            return f"{os.path.relpath(place) if is_relative else place}:{line}"
+        return ""
 
     def saved(self, name: str, *kinds: str) -> str:
         """Where Python writes the model file ``name``, as ``path:line``, from what rules note under ``kinds``."""

@@ -52,6 +52,8 @@ class _Scope:
     aliases: dict[str, str] = field(default_factory=dict)
     used: list[str] = field(default_factory=list)
     declared: set[str] = field(default_factory=set)
+    handed: list[str] = field(default_factory=list)
+    """The namespaces that headers use: what else those headers declare in it, and would go before, nobody has read."""
 
 
 class _Reader:
@@ -62,7 +64,7 @@ class _Reader:
             around, _, last = name.rpartition("::")
             scope = self.namespaces.setdefault(around, _Scope())
             if last == _EVERYTHING:
-                scope.used.append(target)
+                scope.handed.append(target)
             else:
                 scope.aliases[last] = target
         self.scopes = [self.namespaces.setdefault("", _Scope())]
@@ -73,7 +75,7 @@ class _Reader:
         """The names of torch's that an including file has from here: ``app::Module`` → ``torch::jit::Module``."""
         made: dict[str, str] = {}
         for whole, scope in self.namespaces.items():
-            used = [(_EVERYTHING, name) for name in reversed(scope.used)]
+            used = [(_EVERYTHING, name) for name in reversed((*scope.used, *scope.handed))]
             for name, target in (*scope.aliases.items(), *used):
                 if target == "torch" or target.startswith(_JIT):
                     made[f"{whole}::{name}" if whole else name] = target
@@ -141,7 +143,7 @@ class _Reader:
             return _Scope()
         whole = "::".join([*(scope.namespace for scope in self.scopes if scope.namespace), namespace])
         known = self.namespaces.setdefault(whole, _Scope())
-        return _Scope(namespace, known.aliases, known.used, known.declared)
+        return _Scope(namespace, known.aliases, known.used, known.declared, known.handed)
 
     def _names(self, index: int) -> list[str]:
         """The words of ``a::b`` from ``index`` on."""
@@ -298,10 +300,11 @@ class _Reader:
             if not target.startswith("::"):
                 return _official([*target.split("::"), *names[length + 1 :]])
         for scope in reversed(self.scopes):
-            for used in scope.used:
+            for used in (*scope.used, *scope.handed):
+                is_bare = first in _BARE and (used in scope.used or not around)
                 if rest and used == "torch" and first == "jit":
                     return _official(["torch", first, *rest])
-                if used.startswith(_JIT) and (first in _BARE or (rest and first in ("script", "mobile"))):
+                if used.startswith(_JIT) and (is_bare or (rest and first in ("script", "mobile"))):
                     return _official([*used.split("::"), first, *rest])
                 if used == "torch" and first == "jit":
                     return "torch::jit"

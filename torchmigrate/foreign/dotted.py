@@ -98,7 +98,9 @@ def csharp(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
     if "TorchSharp.torch" in imports.everything:
         imports.names.setdefault("jit", "TorchSharp.torch.jit")
     if "TorchSharp.torch.jit" in imports.everything:
-        imports.names.setdefault("ScriptModule", "TorchSharp.torch.jit.ScriptModule")
+        for name in ("ScriptModule", "load", "compile"):
+            imports.names.setdefault(name, f"TorchSharp.torch.jit.{name}")
+    imports.everything.clear()  # what else is in there has other names than those that a program makes up
     return list(_used(found, imports, ("TorchSharp.torch.jit",))), found
 
 

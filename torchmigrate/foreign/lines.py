@@ -15,7 +15,7 @@ _STYLES = {
     "xml": r"(?P<string>\Z)|(?P<comment><!--.*?(?:-->|\Z))",
 }
 _STYLE_OF = {
-    **dict.fromkeys(("catalog", "cargo", "pods", "triton", "cmake", "commands"), "hash"),
+    **dict.fromkeys(("catalog", "cargo", "pods", "triton", "cmake", "commands", "pubspec"), "hash"),
     **dict.fromkeys(("maven", "nuget"), "xml"),
 }
 

@@ -11,11 +11,21 @@ from torchmigrate.foreign.use import ForeignUse
 from torchmigrate.model.findings import Span
 from torchmigrate.text.source import SourceError
 
-_ARTIFACT = r"pytorch_(?:android|java_only|jni)[\w-]*|torchvision_ops"
+_ARTIFACT = r"pytorch_(?:android|jni)[\w-]*|torchvision_ops"
 _GRADLE = re.compile(
     rf"[\"'](?P<whole>org\.pytorch:(?P<artifact>{_ARTIFACT})(?::(?P<version>[^\"'@]*))?(?:@\w+)?)[\"']"
     rf"|(?P<parts>(?:\bgroup\s*[:=]\s*)?[\"']org\.pytorch[\"']\s*,\s*(?:name\s*[:=]\s*)?[\"'](?P<name>{_ARTIFACT})[\"']"
     r"(?:\s*,\s*(?:version\s*[:=]\s*)?[\"'](?P<last>[^\"']*)[\"'])?)"
+)
+_DJL = "ai.djl.pytorch"
+_ENGINE = r"pytorch-(?:engine|model-zoo)"
+"""What of DJL a project asks for; the other artifacts are parts of the engine."""
+_ASKED = re.compile(
+    rf"[\"'](?P<whole>{re.escape(_DJL)}:(?P<artifact>{_ENGINE})(?::(?P<version>[^\"'@:]*))?)[\"']"
+)
+_FLUTTER = re.compile(
+    r"^[ \t]+(?P<whole>(?P<name>(?:flutter_)?pytorch_lite|pytorch_mobile)[ \t]*:[ \t]*[\"']?\^?(?P<version>\d[\w.+-]*)?)",
+    re.MULTILINE,
 )
 _MAVEN = re.compile(r"<dependency>(?P<body>.*?)</dependency>", re.DOTALL)
 _NUGET = re.compile(
@@ -47,6 +57,9 @@ def gradle(view: str) -> Iterator[ForeignUse]:
         span = Span(*match.span("whole" if match["whole"] else "parts"))
         yield ForeignUse(f"org.pytorch:{artifact}", span, version=_number(match["version"] or match["last"]))
 
+    for match in _ASKED.finditer(without_comments("gradle", view)):
+        name, span = f"{_DJL}:{match['artifact']}", Span(*match.span("whole"))
+        yield ForeignUse(name, span, version=_number(match["version"]))
     yield from pods(view, "gradle")  # Kotlin for several platforms
 
 
@@ -65,7 +78,7 @@ def catalog(view: str) -> Iterator[ForeignUse]:
             version = str(_version(entry.get("version"), versions))
         else:
             continue
-        if group == "org.pytorch" and re.fullmatch(_ARTIFACT, name):
+        if _is_known(group, name):
             yield ForeignUse(
                 f"{group}:{name}", _line(view, rf"[\"']?{re.escape(key)}[\"']?\s*="), version=_number(version)
             )
@@ -91,15 +104,28 @@ def _dependencies(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 yield from _dependencies(value)
 
 
+def _is_known(group: str, artifact: str) -> bool:
+    expected = {"org.pytorch": _ARTIFACT, _DJL: _ENGINE}.get(group)
+    return expected is not None and re.fullmatch(expected, artifact) is not None
+
+
+def flutter(view: str) -> Iterator[ForeignUse]:
+    """The plugins that a Flutter app depends on."""
+    for match in _FLUTTER.finditer(without_comments("pubspec", view)):
+        yield ForeignUse(
+            f"Flutter {match['name']}", Span(*match.span("whole")), version=_number(match["version"])
+        )
+
+
 def maven(view: str) -> Iterator[ForeignUse]:
     """The dependencies of a Maven project."""
     for match in _MAVEN.finditer(without_comments("maven", view)):
         values = dict(re.findall(r"<(groupId|artifactId|version)>\s*([^<]*?)\s*</", match["body"]))
-        artifact = values.get("artifactId", "")
-        if values.get("groupId") == "org.pytorch" and re.fullmatch(_ARTIFACT, artifact):
+        group, artifact = values.get("groupId", ""), values.get("artifactId", "")
+        if _is_known(group, artifact):
             start = match.start("body") + match["body"].index(artifact)
             yield ForeignUse(
-                f"org.pytorch:{artifact}",
+                f"{group}:{artifact}",
                 Span(start, start + len(artifact)),
                 version=_number(values.get("version")),
             )

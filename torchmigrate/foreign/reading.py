@@ -36,6 +36,7 @@ _LINES: dict[str, Callable[[str], Iterator[ForeignUse]]] = {
     "cmake": packages.cmake,
     "commands": commands.archived,
     "triton": triton.read,
+    "pubspec": packages.flutter,
 }
 _FETCHING = ("cmake", "commands", "gradle")
 

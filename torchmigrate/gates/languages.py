@@ -25,6 +25,7 @@ _NAMES = (
     (r"Podfile|.*\.podspec", "pods"),
     (r"go\.mod", "gomod"),
     (r".*\.pbtxt", "triton"),
+    (r"pubspec\.yaml", "pubspec"),
     (r"WORKSPACE(?:\.bazel)?|MODULE\.bazel|BUILD(?:\.bazel)?|.*\.bzl", "commands"),
 )  # fmt: skip
 _COMMANDS = ("docker", "shell", "make", "yaml")
@@ -47,6 +48,7 @@ _TOKENS = {
     "pods": rb"LibTorch",
     "gomod": rb"gotch",
     "triton": rb"pytorch",
+    "pubspec": rb"pytorch",
     "commands": rb"libtorch|torch-model-archiver",
 }
 """What a file spells, by its language, in which there is anything to find."""

@@ -41,7 +41,7 @@ def _flag(value: object) -> bool:
 
 
 def _number(value: object) -> int:
-    number = int(value) if isinstance(value, str) else value
+    number = int(value) if isinstance(value, str) and value.isdecimal() else value
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise TypeError
     return number

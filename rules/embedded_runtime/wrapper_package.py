@@ -1,0 +1,57 @@
+"""A package of others that runs TorchScript: DJL's PyTorch engine, PyTorch Mobile for Flutter.
+
+Why: the engine of the Deep Java Library loads TorchScript files, and the Flutter plugins are made of PyTorch Mobile, which is no longer
+supported: both run TorchScript, deprecated since torch 2.10. Of DJL there is a finding only where a source of the project
+loads a model.
+
+    implementation "ai.djl.pytorch:pytorch-engine:0.35.0"
+    flutter_pytorch_lite: ^0.1.0
+
+What to do: DJL has an engine for ONNX Runtime, which takes what `torch.onnx.export` writes. For Flutter, the site
+of its packages names `executorch_flutter` as what takes the place of `pytorch_lite`; or call ExecuTorch's own packages for
+Android and Apple's systems.
+
+Source: https://docs.djl.ai/docs/pytorch/how_to_convert_your_model_to_torchscript.html,
+https://github.com/deepjavalibrary/djl/blob/master/engines/onnxruntime/onnxruntime-engine/README.md,
+https://pub.dev/packages/pytorch_lite, https://pub.dev/packages/flutter_pytorch_lite, https://docs.pytorch.org/executorch/stable/using-executorch-android.html,
+https://pytorch.org/blog/pytorch-2-10-release-blog/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Rule
+
+if TYPE_CHECKING:
+    from torchmigrate.foreign.context import ForeignContext
+    from torchmigrate.foreign.use import ForeignUse
+
+_MESSAGE = "`{symbol}` runs TorchScript, deprecated since torch {deprecated}"
+_LOADS = (("ai.djl",), (r"\b(?:Criteria\s*\.|ModelZoo\s*\.\s*loadModel|Model\s*\.\s*newInstance)",))
+"""How a source loads a model with DJL."""
+
+rule = Rule(
+    code="ER616",
+    foreign=("ai.djl.pytorch:*", "Flutter *"),
+    message=_MESSAGE,
+    deprecated=(2, 10),
+)
+
+
+@rule.check_foreign
+def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
+    if use.name.startswith("Flutter "):
+        yield ctx.finding(
+            use,
+            f"{_MESSAGE}, with PyTorch Mobile, which is no longer supported",
+            hint="`executorch_flutter`, or ExecuTorch's own packages for Android and Apple's systems",
+        )
+        return
+    if place := ctx.spelled(_LOADS):
+        yield ctx.finding(
+            use,
+            f"{_MESSAGE}; {place} loads a model",
+            hint="`ai.djl.onnxruntime:onnxruntime-engine` takes what `torch.onnx.export` writes",
+        )
