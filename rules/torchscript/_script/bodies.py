@@ -39,7 +39,7 @@ def mended(scripted: ast.AST | None, use: Use, ctx: Context) -> tuple[Change, ..
 
 def _mended(scripted: ast.AST | None, use: Use, ctx: Context) -> Iterator[tuple[Difference, list[Change]]]:
     """What differs and can be changed to be no difference, and how. Raises NoFix where something cannot."""
-    for function in _reached(scripted, use.place.scope, ctx):
+    for function in reached(scripted, use.place.scope, ctx):
         for difference in differences(function, ctx.text(function)):
             if not difference.operands or not is_located(difference.node, ctx.uses.flow.parents):
                 raise _no_python(difference)
@@ -74,7 +74,7 @@ def _caught(ctx: Context) -> None:
             raise NoFix(f"it raises what is a `torch.jit.Error`, which {mention.path}:{mention.line} expects")
 
 
-def _reached(
+def reached(
     root: ast.AST | None, scope: Scope, ctx: Context
 ) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """The functions of a definition, and those of this file that they call."""
