@@ -7,6 +7,7 @@ pickled are those of the plain module, so that only what asks for TorchScript it
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchmigrate.api import Fix, NoFix, Safety
@@ -28,6 +29,8 @@ _OF_MODULES = frozenset(
         *("children", "state_dict", "load_state_dict", "zero_grad", *MODES, *MOVES),
     ]
 )
+
+_MODULE_NAME = re.compile(r"(?:^|_)(?:model|module|net|network|layer|backbone)(?:_|$)")
 
 
 def compiled_in_place(chain: Chain, model: ast.expr, leaves: NoFix) -> Fix:
@@ -104,6 +107,8 @@ def _is_module(model: ast.expr, chain: Chain) -> bool:
         declared = {kind_declared(binding.node, chain.flow.parents) for binding in owner.bindings[model.id]}
         if "module" in declared:
             return "function" not in declared
+    if isinstance(model, ast.Name) and _MODULE_NAME.search(model.id):
+        return True
     parents = telling.parents(model, chain)
     return any(isinstance(node, ast.Attribute) and node.attr in _OF_MODULES for node in parents.values())
 

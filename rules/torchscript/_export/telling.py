@@ -11,7 +11,7 @@ from torchmigrate.api import Context, Kind, NoFix
 from torchmigrate.semantics.dataflow import RETURNED, is_returned
 from torchmigrate.semantics.resolve import leaf
 
-from .._authoring.authoring import AUTHORING, BASES, SAVES, TRACES_ASKS
+from .._authoring.authoring import AUTHORING, BASES, SAVES, TRACES_ASKS, traces
 from .._script.bodies import IS_SCRIPTING
 from .asking import imported_from
 from .chain import Chain
@@ -65,6 +65,7 @@ def check(chain: Chain, model: ast.expr, target: ast.expr, known: Sequence[ast.e
             _returned(chain)
     _files(chain, model, is_plain_as_well=bool(tests) and ast.unparse(target) == ast.unparse(model))
     if isinstance(target, ast.Attribute):
+        _untraced(chain)
         read = rf"\.{target.attr}\.(?:{'|'.join(_SCRIPT_ONLY)})\b"
         _spelled((f".{target.attr}.",), read, "reads from it what only a TorchScript module has", ctx)
 
@@ -150,6 +151,7 @@ _OTHERS = frozenset({"torch", "np", "numpy", "plt", "json", "wandb", "image", "i
 
 def _returned(chain: Chain) -> None:
     """Raises NoFix where those that call the function around may go on to save what it returns."""
+    _untraced(chain)
     function = chain.scope.node
     if chain.ctx.options.keep_torchscript_support or not isinstance(function, _Function):
         raise NoFix(f"its result {RETURNED}")
@@ -162,6 +164,12 @@ def _returned(chain: Chain) -> None:
     )
     hands = rf"torch\.(?:jit|onnx)\.\w+\([^\n]*\b{function.name}\("
     _spelled((function.name,), hands, f"hands what `{function.name}` returns to TorchScript", chain.ctx)
+
+
+def _untraced(chain: Chain) -> None:
+    """Raises NoFix where the project traces, which what others can reach may become a part of."""
+    if traces(chain.ctx):
+        raise NoFix("the project traces, which refuses what is compiled")
 
 
 def _spelled(
