@@ -40,8 +40,9 @@ Fix safety: unsafe.
   for tests of TorchScript, which go with it.
 - A module that is kept, passed on or chosen by an option (`if args.jit: model = torch.jit.script(model)`) is compiled in
   place, `model.compile()`: it stays the module that it was, with its attributes, its pickles and the keys of its
-  state_dict. There is no fix where something asks for what only a ScriptModule has, traces, or catches what scripting
-  raises, and where users can save what a function returns (unless `keep-torchscript-support = false`).
+  state_dict. There is no fix where something asks for what only a ScriptModule has, traces, replicates (`DataParallel`), or
+  catches what scripting raises, and where users can save what a function returns (unless `keep-torchscript-support =
+  false`).
 - Python newer than torch supports (3.14 before torch 2.10) fails at the decorator.
 - Export fixes sizes and refuses control flow on values: see `torchmigrate explain TS102`.
 

@@ -40,7 +40,7 @@ def compiled_in_place(chain: Chain, model: ast.expr, leaves: NoFix) -> Fix:
     else what may tell the difference.
     """
     ctx, target = chain.ctx, _target(chain)
-    if target is None or not _is_module(model, chain):
+    if target is None or chain.scope.is_class or not _is_module(model, chain):
         raise leaves
     if ast.unparse(target) != ast.unparse(model) and not isinstance(model, ast.Call):
         raise leaves

@@ -15,7 +15,7 @@ from torchmigrate.semantics.resolve import leaf
 from .._authoring import purpose
 from .._authoring.authoring import SCRIPTS, TRACE_MODULES, TRACES
 from .._script import choice
-from . import asking
+from . import asking, telling
 from .chain import Chain
 from .compiling import compiled, eager
 from .exporting import exported
@@ -76,6 +76,7 @@ def _followed(chain: Chain) -> Fix:
     if leaves is not None:
         fix = compiled_in_place(chain, _plain(chain), leaves)
     else:
+        telling.check_global(chain)
         fix = _scripted(chain) if chain.use.symbol in SCRIPTS else _traced(chain)
     if not chain.use.certain:
         raise NoFix("the name may stand for something else here")

@@ -13,6 +13,7 @@ from torchmigrate.semantics.resolve import leaf
 
 from .._authoring.authoring import AUTHORING, BASES, SAVES, TRACES_ASKS, traces
 from .._script.bodies import IS_SCRIPTING
+from .._script.fate import importers
 from .asking import imported_from
 from .chain import Chain
 from .values import assigned_attributes, binding_of, made_by
@@ -37,6 +38,12 @@ _TAKES_SCRIPTED = (
 _WANTS_MORE = re.compile(r"script|trac|jit|onnx|export|flop|macs|profil|summar|lower|serial", re.IGNORECASE)
 """Names of functions that may want TorchScript, or trace what they are given."""
 _SAVES_MODULE = r"\b(?:\w*model|\w*module|\w*net)\.save\("
+_REPLICAS = (
+    ("ata",),
+    r"(?<!\w)(?:DataParallel|data_parallel)\(",
+    "makes replicas, which would call the module that they are made of",
+)
+"""`DataParallel`: its replicas have the attributes of the module, and so its compiled call."""
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -64,10 +71,22 @@ def check(chain: Chain, model: ast.expr, target: ast.expr, known: Sequence[ast.e
         if is_returned(node, chain.flow.parents):
             _returned(chain)
     _files(chain, model, is_plain_as_well=bool(tests) and ast.unparse(target) == ast.unparse(model))
+    _spelled(*_REPLICAS, ctx, {os.path.abspath(ctx.source.path)})
     if isinstance(target, ast.Attribute):
-        _untraced(chain)
-        read = rf"\.{target.attr}\.(?:{'|'.join(_SCRIPT_ONLY)})\b"
-        _spelled((f".{target.attr}.",), read, "reads from it what only a TorchScript module has", ctx)
+        _anywhere(chain)
+        _elsewhere(rf"\.{target.attr}", target.attr, ctx)
+    elif isinstance(target, ast.Name) and _is_global(target, chain):
+        _anywhere(chain)
+        check_global(chain)
+
+
+def check_global(chain: Chain) -> None:
+    """Raises NoFix where a file that imports this one asks a global variable, which keeps the result, for TorchScript."""
+    parent = chain.flow.parents[chain.call]
+    targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
+    for target in targets:
+        if isinstance(target, ast.Name) and _is_global(target, chain):
+            _elsewhere(rf"\b{target.id}", target.id, chain.ctx, set(importers(chain.ctx)))
 
 
 def parents(read: ast.expr, chain: Chain) -> dict[ast.expr, ast.AST]:
@@ -151,7 +170,7 @@ _OTHERS = frozenset({"torch", "np", "numpy", "plt", "json", "wandb", "image", "i
 
 def _returned(chain: Chain) -> None:
     """Raises NoFix where those that call the function around may go on to save what it returns."""
-    _untraced(chain)
+    _anywhere(chain)
     function = chain.scope.node
     if chain.ctx.options.keep_torchscript_support or not isinstance(function, _Function):
         raise NoFix(f"its result {RETURNED}")
@@ -166,10 +185,24 @@ def _returned(chain: Chain) -> None:
     _spelled((function.name,), hands, f"hands what `{function.name}` returns to TorchScript", chain.ctx)
 
 
-def _untraced(chain: Chain) -> None:
-    """Raises NoFix where the project traces, which what others can reach may become a part of."""
+def _is_global(target: ast.Name, chain: Chain) -> bool:
+    owner = chain.scope.outer.get(target.id) or chain.scope
+    return owner.parent is None
+
+
+def _anywhere(chain: Chain) -> None:
+    """Raises NoFix for what the project may do with what others can reach, or that becomes a part of something."""
     if traces(chain.ctx):
         raise NoFix("the project traces, which refuses what is compiled")
+    _spelled(*_REPLICAS, chain.ctx)
+
+
+def _elsewhere(read: str, name: str, ctx: Context, among: set[str] | None = None) -> None:
+    """Raises NoFix where a file of the project reads from a variable or attribute what only TorchScript gives."""
+    reads = rf"{read}\.(?:{'|'.join(_SCRIPT_ONLY)})\b"
+    _spelled((name,), reads, f"reads what only a TorchScript module has from `{name}`", ctx, among)
+    hands = rf"\b(?:jit|onnx)\.(?!script\b|freeze\b|optimize_)\w+\([^\n]*{read}\b"
+    _spelled((name,), hands, f"hands `{name}` to TorchScript", ctx, among)
 
 
 def _spelled(
