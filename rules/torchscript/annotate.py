@@ -15,7 +15,7 @@ Fix safety: safe where the call becomes an annotated assignment, which TorchScri
 states the type already, or where the project neither scripts nor traces anything and, as `keep-torchscript-support =
 false` says, its users do not either. Unsafe for a plain value that users may script: TorchScript may infer another
 type from the value alone. No fix to a plain value where it certainly would (a bare `[]` is a list of tensors to it,
-`x.tolist()` fails without a type), or while the project itself scripts or traces, unless the type is `Tensor`, for
+`x.tolist()` fails without a type), or while the project itself scripts this code, unless the type is `Tensor`, for
 which TorchScript takes it anyway. An annotation is written for a
 variable that no other block binds, and for attributes in `__init__`.
 
@@ -34,6 +34,7 @@ from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.resolve import leaf
 
 from ._authoring.inert import ASKS, needed_by, waits_for
+from ._script.reach import note
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -48,6 +49,9 @@ rule = Rule(
 )
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+rule.note(note)
 
 
 @rule.check
@@ -66,12 +70,12 @@ def _fix(use: Use, ctx: Context) -> Fix:
     if isinstance(statement, ast.Assign) and statement.value is call and _can_be_annotated(use, value):
         annotated = Annotate(statement, template("{type}", type=given))
         return Fix((plain, annotated), Safety.SAFE, "Annotate the variable instead")
-    needed = needed_by(ctx)
+    needed = needed_by(use, ctx)
     safe = needed is None or _says(use, call, given)
     if (
         not safe
         and leaf(given) != "Tensor"
-        and (waiting := waits_for(ctx) or (_untyped(value, given) and needed))
+        and (waiting := waits_for(use, ctx) or (_untyped(value, given) and needed))
     ):
         raise NoFix(f"TorchScript may infer another type from the value alone; {waiting}")
     return Fix((plain,), Safety.SAFE if safe else Safety.UNSAFE, "Use the plain value")

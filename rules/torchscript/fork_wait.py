@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Safety
 
-from ._authoring import authoring
+from ._authoring import inert
 from ._futures import futures
+from ._script.reach import note
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -58,8 +59,11 @@ rule = Rule(
     since=(2, 0),
     deprecated=(2, 11),
     safety=Safety.SAFE,
-    asks=authoring.ASKS,
+    asks=inert.ASKS,
 )
+
+
+rule.note(note)
 
 
 @rule.check

@@ -7,8 +7,9 @@ Why: the decorators set an attribute that only `torch.jit.script` reads, and ret
     →
     def debug(self, x): ...
 
-The fix waits until nothing in the checked project scripts or traces, and until the project says that its users do not
-either: `keep-torchscript-support = false`. Till then this is information, and tells what it waits for.
+The fix waits until nothing in the checked project compiles this code to TorchScript, and until the project says that its
+users do not either: `keep-torchscript-support = false`. A scripted function compiles itself and the functions that it
+calls; a trace runs code as Python, but for what is marked `export` or `script_if_tracing`. Till then this is information, and tells what it waits for.
 
 Fix safety: unsafe: code outside of the checked files may script yours.
 
@@ -26,6 +27,7 @@ from torchmigrate.model.findings import Change
 from torchmigrate.rewrite.changes import replace
 
 from ._authoring import inert
+from ._script.reach import note
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -39,6 +41,9 @@ rule = Rule(
     safety=Safety.SAFE,
     asks=inert.ASKS,
 )
+
+
+rule.note(note)
 
 
 @rule.check
@@ -58,7 +63,7 @@ def _drops(call: ast.Call) -> bool:
 
 
 def _as_unused(use: Use, ctx: Context) -> Fix:
-    if inert.needed_by(ctx) is None:
+    if inert.needed_by(use, ctx) is None:
         return _fix(use, ctx)
     if use.decorated is None or use.call is None:
         raise NoFix("write `torch.jit.unused` by hand")
@@ -67,7 +72,7 @@ def _as_unused(use: Use, ctx: Context) -> Fix:
 
 
 def _fix(use: Use, ctx: Context) -> Fix:
-    inert.let_go(ctx)
+    inert.let_go(use, ctx)
     return Fix((_removed(use, ctx),), Safety.UNSAFE, "Remove the marker")
 
 

@@ -8,8 +8,9 @@ is True where this was False.
     →
     log(x)
 
-The fix waits until nothing in the checked project scripts or traces, and until the project says that its users do not
-either: `keep-torchscript-support = false`. Till then this is information, and tells what it waits for.
+The fix waits until nothing in the checked project compiles this code to TorchScript, and until the project says that its
+users do not either: `keep-torchscript-support = false`. A scripted function compiles itself and the functions that it
+calls; a trace runs code as Python, but for what is marked `export` or `script_if_tracing`. Till then this is information, and tells what it waits for.
 
 Fix safety: unsafe: code outside of the checked files may script yours.
 
@@ -29,6 +30,7 @@ from torchmigrate.rewrite.changes import replace
 from torchmigrate.rewrite.conditions import Condition
 
 from ._authoring import inert
+from ._script.reach import note
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -42,13 +44,16 @@ rule = Rule(
 )
 
 
+rule.note(note)
+
+
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(use, fix=lambda: _fix(use, ctx))
 
 
 def _fix(use: Use, ctx: Context) -> Fix:
-    inert.let_go(ctx)
+    inert.let_go(use, ctx)
     if use.call is None:
         raise NoFix("it is used as a value, and not called")
     if ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):

@@ -8,7 +8,7 @@ are asked one by one.
     isinstance(x, list) and all(isinstance(item, int) for item in x)
 
 For a class, or a tuple of classes, `isinstance` does the same, to TorchScript as well. For containers, the fix waits
-until nothing in the checked project scripts or traces, and until the project says that its users do not either:
+until nothing in the checked project scripts this code, and until the project says that its users do not either:
 `keep-torchscript-support = false`. Till then this is information, and tells what it waits for.
 
 Fix safety: safe for builtin classes and tensors. Unsafe for lists, dicts and optionals of them: TorchScript does not
@@ -29,6 +29,7 @@ from torchmigrate.rewrite.changes import Part, replace
 from torchmigrate.semantics.resolve import leaf
 
 from ._authoring import inert
+from ._script.reach import note
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -45,6 +46,9 @@ _BUILTINS = frozenset(
     {"int", "float", "bool", "str", "bytes", "complex", "list", "dict", "all", "isinstance"}
 )
 _CLASSES = _BUILTINS - {"list", "dict", "all", "isinstance"}
+
+
+rule.note(note)
 
 
 @rule.check
@@ -69,7 +73,7 @@ def _fix(use: Use, ctx: Context) -> Fix:
     test = _test(asked, use, ctx)
     if test is None:
         raise NoFix("only classes, lists, dicts and optionals of them have a simple counterpart")
-    inert.let_go(ctx)
+    inert.let_go(use, ctx)
     code, parts = test
     change = replace(call, code, x=value, **parts)
     return Fix((change,), Safety.UNSAFE, "Ask the container and its elements")

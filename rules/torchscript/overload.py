@@ -18,8 +18,9 @@ Where both are imported under one name, for type checkers and for TorchScript, o
     →
     from typing import overload
 
-The fix waits until nothing in the checked project scripts or traces, and until the project says that its users do not
-either: `keep-torchscript-support = false`. Till then this is information, and tells what it waits for.
+The fix waits until nothing in the checked project compiles this code to TorchScript, and until the project says that its
+users do not either: `keep-torchscript-support = false`. A scripted function compiles itself and the functions that it
+calls; a trace runs code as Python, but for what is marked `export` or `script_if_tracing`. Till then this is information, and tells what it waits for.
 
 Fix safety: unsafe: TorchScript does not know `typing.overload`, and code outside of the checked files may script
 yours.
@@ -39,6 +40,7 @@ from torchmigrate.model.findings import Change
 from torchmigrate.semantics.scopes import Place
 
 from ._authoring import inert
+from ._script.reach import note
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -58,6 +60,9 @@ rule = Rule(
 )
 
 
+rule.note(note)
+
+
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     choice = _choice(use.node.id, ctx) if isinstance(use.node, ast.Name) else None
@@ -67,7 +72,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _fix(use: Use, choice: Place | None, ctx: Context) -> Fix:
-    inert.let_go(ctx)
+    inert.let_go(use, ctx)
     if use.kind is not Kind.DECORATOR:
         raise NoFix("it is used as a value, and not as a decorator")
     return Fix((_change(use, choice, ctx),), Safety.UNSAFE, "Use `typing.overload`")

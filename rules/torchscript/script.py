@@ -33,11 +33,16 @@ Fix safety: unsafe.
   whose comments argue about compiling, stays as it is, and the fix says why. Where the project chooses `torch.compile`
   itself, or argues about a larger function, there is no fix.
 - TorchScript is not quite Python: to it a size is a list, `x.shape + [1]` and `x.shape == [2, 3]` have other results, and
-  it works on copies of list and dict arguments. Where a body in sight does such things there is no fix. What depends on
-  values stays: TorchScript converts an int argument to the annotated float, and divides by 0.0.
+  it works on copies of list and dict arguments. Where a body in sight does such things there is no fix, but for sums, which
+  get a `list(x.shape) + [1]` that both read alike. What depends on values stays: TorchScript converts an int argument to the annotated float, and divides by 0.0.
 - `.graph`, `.code` and `.save` exist only on a ScriptFunction; where one is saved, compared, registered, or handed to what
   may see what it is, here or in another file, there is no fix. The same holds for calls whose result nothing uses, and
   for tests of TorchScript, which go with it.
+- A module that is kept, passed on or chosen by an option (`if args.jit: model = torch.jit.script(model)`) is compiled in
+  place, `model.compile()`: it stays the module that it was, with its attributes, its pickles and the keys of its
+  state_dict. There is no fix where something asks for what only a ScriptModule has, traces, replicates (`DataParallel`), or
+  catches what scripting raises, and where users can save what a function returns (unless `keep-torchscript-support =
+  false`).
 - Python newer than torch supports (3.14 before torch 2.10) fails at the decorator.
 - Export fixes sizes and refuses control flow on values: see `torchmigrate explain TS102`.
 

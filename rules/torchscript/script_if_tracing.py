@@ -59,7 +59,7 @@ def _fix(use: Use, ctx: Context) -> Fix:
     default = ctx.options.minimum >= (2, 9)
     exports = ctx.project.uses(_EXPORT, kinds=(Kind.CALL,))
     tracing = [export for export in exports if dict(export.constants).get("dynamo", default) is not True]
-    inert.let_go(ctx, *tracing)
+    inert.let_go(use, ctx, *tracing)
     return Fix((_removed(use, ctx),), Safety.UNSAFE, "Remove it")
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -42,7 +44,10 @@ class Found:
 
 
 def findings(package: Package) -> Iterator[Found]:
-    """What `check` finds in a package. Raises subprocess.CalledProcessError where the tool fails."""
+    """What `check` finds in a package. Raises subprocess.CalledProcessError where the tool fails.
+
+    It looks at a copy: inside of the checkout, the files of the checkout would be those of one project with the package.
+    """
     command = [
         sys.executable,
         "-m",
@@ -54,7 +59,10 @@ def findings(package: Package) -> Iterator[Found]:
         "info",
         "--exit-zero",
     ]
-    done = subprocess.run([*command, *OPTIONS, "."], cwd=package.folder, capture_output=True, check=True)
+    with tempfile.TemporaryDirectory() as outside:
+        folder = Path(outside, package.name)
+        shutil.copytree(package.folder, folder)
+        done = subprocess.run([*command, *OPTIONS, "."], cwd=folder, capture_output=True, check=True)
     for finding in json.loads(done.stdout)["findings"]:
         reason = finding["withheld"] or "no automatic rewrite"
         yield Found(

@@ -50,6 +50,11 @@ def dictionary(x: torch.Tensor) -> Dict[str, torch.Tensor]:
     return {"max": x.max(), "rows": x[0]}
 
 
+@torch.jit.script
+def widened(x: torch.Tensor, sizes: List[int]):
+    return torch.cat([x, torch.ones(x.shape[:-1] + [1])], dim=-1), torch.zeros([2] + sizes)
+
+
 def plain(x: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     return x + 1, x - 1
 
@@ -68,7 +73,7 @@ def run():
     for size in ((3, 4), (5, 2)):
         x = torch.randn(size)
         results += [scaled(x), scaled(x, k=0.5), controlled(x.abs(), 4), optional(x), optional(x, 0.1)]
-        results += [dictionary(x), fast(x), torch.tensor(Pair(3).a)]
+        results += [*widened(x, x.shape), dictionary(x), fast(x), torch.tensor(Pair(3).a)]
     return results
 """
 
@@ -77,7 +82,7 @@ def test_functions_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """Captured by torch.compile and run with eager kernels: bit-equal, on two sizes."""
     monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend="eager"))
     before, after, fixed = before_and_after(FUNCTIONS, tmp_path, lambda module: module.run())
-    assert fixed.count("@torch.compile\n") == 3
+    assert fixed.count("@torch.compile\n") == 4
     assert "# type: (Tensor, float) -> Tensor" in fixed
     assert_equal(before, after)
 
@@ -153,6 +158,52 @@ def test_script_modules(tmp_path: Path) -> None:
     before, after, _ = before_and_after(MODULES, tmp_path, lambda module: module.run())
     assert_equal(before, after)
     assert list(before[1]) == list(after[1])
+
+
+IN_PLACE = """
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.jit.script(torch.nn.Linear(3, 2))
+
+    def forward(self, x):
+        return self.inner(x).relu()
+
+
+class Runner:
+    def __init__(self):
+        self.net = Net().eval()
+        self.net = torch.jit.script(self.net)
+        self.net = torch.jit.freeze(self.net)
+
+    def run(self, x):
+        return self.net(x)
+
+
+def chosen(jit, x):
+    net = Net()
+    keys = list(net.state_dict())
+    if jit:
+        net = torch.jit.script(net)
+    net.load_state_dict({key: torch.ones_like(value) for key, value in net.state_dict().items()})
+    return net(x), net.inner.weight, keys == list(net.state_dict())
+
+
+def run():
+    x = torch.randn(4, 3)
+    return Runner().run(x), chosen(True, x), chosen(False, x)
+"""
+
+
+def test_modules_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend="eager"))
+    before, after, fixed = before_and_after(IN_PLACE, tmp_path, lambda module: module.run())
+    assert fixed.count(".compile()\n") == 3
+    assert "torch.jit" not in fixed
+    assert_equal(before, after)
 
 
 FUTURES = """

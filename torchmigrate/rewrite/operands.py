@@ -6,13 +6,19 @@ from collections.abc import Collection
 
 import libcst as cst
 
+from torchmigrate.rewrite.parentheses import Role, fitted, unneeded
+
 
 def without_operands(
-    node: cst.BooleanOperation, updated: cst.BooleanOperation, gone: Collection[cst.BaseExpression]
+    node: cst.BooleanOperation,
+    updated: cst.BooleanOperation,
+    gone: Collection[cst.BaseExpression],
+    role: Role,
 ) -> cst.BaseExpression:
-    """What is left of ``updated``, which was ``node``, of whose operands those in ``gone`` go.
+    """What is left of ``updated``, which was ``node`` in its ``role``, of whose operands those in ``gone`` go.
 
-    The first that stays keeps nothing but itself; each other one keeps the operator before it.
+    The first that stays keeps nothing but itself; each other one keeps the operator before it. One that stays alone has
+    parentheses where this role asks for them, and not because it was an operand.
     """
     originals, chain = _chain(node), _chain(updated)
     kept = [link for original, link in zip(originals, chain, strict=True) if original[1] not in gone]
@@ -20,6 +26,8 @@ def without_operands(
     for operator, operand in kept[1:]:
         assert operator is not None
         result = cst.BooleanOperation(result, operator, operand)
+    if len(kept) == 1 and not node.lpar:
+        return fitted(unneeded(result, Role.LOGIC), role)
     if len(kept) > 1 or not result.lpar:
         result = result.with_changes(lpar=node.lpar, rpar=node.rpar)
     return result

@@ -152,7 +152,8 @@ class _Surgery(cst.CSTTransformer):
             case say.DropOperands(operands=gone), cst.BooleanOperation():
                 assert isinstance(original, cst.BooleanOperation)
                 found = {self.region.expression(operand) for operand in gone}
-                return without_operands(original, node, found)
+                role = role_of(self.region.parents[original], original)
+                return without_operands(original, node, found, role)
             case say.DropItems(statement=around, items=gone), cst.With():
                 return without_items(node, [around.items.index(item) for item in gone])
             case say.Annotate(new=new), cst.Assign():

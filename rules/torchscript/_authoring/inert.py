@@ -3,48 +3,85 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
 
-from .authoring import AUTHORING, BASES
+from .authoring import AUTHORING, BASES, TRACING
 
 if TYPE_CHECKING:
-    from torchmigrate.api import Context
+    from torchmigrate.api import Context, Use
     from torchmigrate.project.mentions import Mention
 
-ASKS = (*AUTHORING, *BASES)
-"""What a rule must put into its ``asks`` to call the functions below."""
+REACHES = "TorchScript made of these lines"
+"""What `_script.reach` notes beside a script that compiles no more than some functions of its file."""
+_COMPILED_IN_TRACES = (
+    *("torch.jit.export", "torch._jit_internal.export"),
+    *("torch.jit.script_if_tracing", "torch.jit._script_if_tracing", "torch.jit._trace._script_if_tracing"),
+)
+"""What is compiled while something is traced; everything else runs as Python then, and no marker is read."""
+ASKS = (*AUTHORING, *BASES, *_COMPILED_IN_TRACES)
+"""What a rule must put into its ``asks`` to call the functions below, with `_script.reach.note` for its note."""
 
 _MAKING = frozenset(Kind) - {Kind.GUARD, Kind.ISINSTANCE, Kind.ANNOTATION, Kind.STRING}
 
 
-def needed_by(ctx: Context, *others: Mention) -> str | None:
+def needed_by(use: Use, ctx: Context, *others: Mention) -> str | None:
     """What keeps a marker for TorchScript in place, as a sentence, or None if it can go.
 
     ``others`` are further places that the marker waits for.
     """
-    waiting = waits_for(ctx, *others)
+    waiting = waits_for(use, ctx, *others)
     if waiting is None and ctx.options.keep_torchscript_support:
         return "your users may script this code; if they do not, set `keep-torchscript-support = false`"
     return waiting
 
 
-def let_go(ctx: Context, *others: Mention) -> None:
+def let_go(use: Use, ctx: Context, *others: Mention) -> None:
     """Raises NoFix, with the sentence of `needed_by`, if a marker cannot go."""
-    if reason := needed_by(ctx, *others):
+    if reason := needed_by(use, ctx, *others):
         raise NoFix(reason)
 
 
-def waits_for(ctx: Context, *others: Mention) -> str | None:
-    """The nearest place where the project itself makes TorchScript, or of ``others``, as a sentence; None without one."""
-    project = ctx.project
-    makers = [*project.uses(*AUTHORING, kinds=_MAKING), *project.uses(*BASES, kinds=(Kind.BASE,)), *others]
+def waits_for(use: Use, ctx: Context, *others: Mention, is_traced: bool = False) -> str | None:
+    """The nearest place where the project itself makes TorchScript that may hold the code of ``use``, or of ``others``.
+
+    As a sentence; None without one. ``is_traced``: whether a trace does more than to run the code.
+    """
+    uses = ctx.project.uses
+    makers = [*uses(*AUTHORING, kinds=_MAKING), *uses(*BASES, kinds=(Kind.BASE,))]
+    if not is_traced and not uses(*_COMPILED_IN_TRACES, kinds=_MAKING - {Kind.IMPORT}):
+        makers = [maker for maker in makers if maker.symbol not in TRACING]
+    used = {(maker.path, maker.symbol) for maker in makers if maker.kind is not Kind.IMPORT}
+    makers = [m for m in makers if m.kind is not Kind.IMPORT or (m.path, m.symbol) not in used]
+    makers = [*(maker for maker in makers if _may_reach(maker, makers, use, ctx)), *others]
     if not makers:
         return None
     nearest = min(makers, key=lambda mention: _distance(mention, ctx))
     return f"waits for `{nearest.symbol}` at {nearest.path}:{nearest.line}"
+
+
+def _may_reach(maker: Mention, makers: Sequence[Mention], use: Use, ctx: Context) -> bool:
+    """Whether the code of ``use`` may be compiled there: a script of functions compiles them and what they call."""
+    noted = ctx.uses.once(REACHES, lambda: _noted(makers, ctx)).get((maker.path, maker.line))
+    if noted is None:
+        return True
+    if os.path.abspath(maker.path) != os.path.abspath(ctx.source.path):
+        return False
+    spans = [span.split("-") for note in noted for span in str(dict(note.constants)["lines"]).split()]
+    return any(int(first) <= use.node.lineno <= int(last) for first, last in spans)
+
+
+def _noted(makers: Sequence[Mention], ctx: Context) -> dict[tuple[str, int], list[Mention]]:
+    """The notes of the places where all that is scripted is noted."""
+    notes: dict[tuple[str, int], list[Mention]] = {}
+    for note in ctx.project.uses(REACHES):
+        notes.setdefault((note.path, note.line), []).append(note)
+    counted = Counter((maker.path, maker.line) for maker in makers)
+    return {place: found for place, found in notes.items() if len(found) == counted[place]}
 
 
 def _distance(mention: Mention, ctx: Context) -> tuple[int, str, int]:

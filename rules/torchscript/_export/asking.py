@@ -32,7 +32,7 @@ def check(traced: ast.expr, use: Use, ctx: Context) -> None:
         paths = {os.path.abspath(ctx.source.path)}
         first, last = definition.lineno, definition.end_lineno
     else:
-        paths, first, last = _imported_from(traced, use, ctx), 0, None
+        paths, first, last = imported_from(traced, use, ctx), 0, None
     for mention in asking:
         if os.path.abspath(mention.path) in paths and first <= mention.line <= (last or mention.line):
             raise NoFix(
@@ -40,7 +40,7 @@ def check(traced: ast.expr, use: Use, ctx: Context) -> None:
             )
 
 
-def _imported_from(traced: ast.expr, use: Use, ctx: Context) -> set[str]:
+def imported_from(traced: ast.expr, use: Use, ctx: Context) -> set[str]:
     """The files of the project that the function, or the class of the module, may be defined in."""
     node: ast.AST = traced
     for _ in range(4):

@@ -45,8 +45,8 @@ _MODULE_METHODS = frozenset(
     ]
 )
 _KEYS = frozenset({"state_dict", "load_state_dict", "named_parameters", "named_buffers", "named_modules"})
-_MOVES = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_"])
-_MODES = frozenset({"eval", "train"})
+MOVES = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_"])
+MODES = frozenset({"eval", "train"})
 
 
 @dataclass(slots=True)
@@ -171,10 +171,10 @@ class Chain:
         if name == "save":
             self.members.append(attribute)
             self.saves.append((place, call))
-        elif name in _MODES:
+        elif name in MODES:
             self.modes.append((place, call))
             self._follow(call)
-        elif name in _MOVES:
+        elif name in MOVES:
             self.moved = True
             self.modules.append(place)
             self._follow(call)

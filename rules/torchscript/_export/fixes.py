@@ -18,13 +18,14 @@ from .local import chains
 from .moving import followed, moved, note
 from .readers import foreign_readers
 from .stub import stub
+from .telling import ASKS as TELLING_ASKS
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 __all__ = ["ASKS", "checked", "fix_of", "note", "stub_of"]
 
-ASKS = (*CHAIN_ASKS, *IF_TRACING)
+ASKS = (*CHAIN_ASKS, *IF_TRACING, *TELLING_ASKS)
 """What a rule must put into its ``asks`` to call the functions below."""
 
 

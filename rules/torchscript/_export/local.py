@@ -14,10 +14,12 @@ from torchmigrate.semantics.resolve import leaf
 
 from .._authoring import purpose
 from .._authoring.authoring import SCRIPTS, TRACE_MODULES, TRACES
-from . import asking
+from .._script import choice
+from . import asking, telling
 from .chain import Chain
 from .compiling import compiled, eager
 from .exporting import exported
+from .in_place import compiled_in_place
 from .values import binding_of, kind_of
 
 if TYPE_CHECKING:
@@ -61,15 +63,21 @@ def _chains(ctx: Context) -> Iterator[tuple[int, Outcome]]:
 
 
 def _followed(chain: Chain) -> Fix:
+    leaves: NoFix | None = None
     try:
         chain.follow()
-    except NoFix:
-        purpose.check(chain.use, chain.ctx)
-        raise
+    except NoFix as none:
+        leaves = none
     purpose.check(chain.use, chain.ctx)
+    if leaves is not None and (chain.use.symbol not in SCRIPTS or chain.saves):
+        raise leaves
     if not _is_located(chain):
         raise NoFix("it, or what is done with its result, stands inside an f-string")
-    fix = _scripted(chain) if chain.use.symbol in SCRIPTS else _traced(chain)
+    if leaves is not None:
+        fix = compiled_in_place(chain, _plain(chain), leaves)
+    else:
+        telling.check_global(chain)
+        fix = _scripted(chain) if chain.use.symbol in SCRIPTS else _traced(chain)
     if not chain.use.certain:
         raise NoFix("the name may stand for something else here")
     return fix
@@ -113,16 +121,24 @@ def _inputs(chain: Chain) -> ast.expr | None:
     raise NoFix("an exported program has one entry, and this traces other methods than forward")
 
 
-def _scripted(chain: Chain) -> Fix:
+def _plain(chain: Chain) -> ast.expr:
+    """The module that is scripted. Raises NoFix where it is none, or more is given."""
     model = argument(chain.call, 0, "obj")
     unknown = [keyword for keyword in chain.call.keywords if keyword.arg not in (*_SCRIPT_ONLY, "obj")]
     if model is None or unknown or len(chain.call.args) > 1:
         raise NoFix("its arguments are not written out")
     if kind_of(model, chain.use, chain.ctx) in ("scripted", "container"):
         raise NoFix("what it is given is no plain module")
+    return model
+
+
+def _scripted(chain: Chain) -> Fix:
+    model = _plain(chain)
     if not chain.saves:
-        stays_eager = chain.ctx.options.script_replacement == "eager"
-        return eager(chain, model) if stays_eager else compiled(chain, model)
+        if chain.ctx.options.script_replacement == "eager":
+            return eager(chain, model)
+        choice.check(chain.use, chain.ctx)
+        return compiled(chain, model)
     example = next((call for call in chain.called_with() if _is_known_before(call, chain)), None)
     if example is None:
         raise _NoInputs("it is saved, and nothing before it shows example inputs for `torch.export.export`")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.resolve import leaf
@@ -118,12 +118,17 @@ def kind_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | Non
 
 def _of_attribute(name: str, use: Use, ctx: Context, depth: int) -> str | None:
     """What an attribute of this name is in this file: a method that a class defines, or a module assigned to it."""
-    assigned = ctx.uses.once("attributes", lambda: _assigned_attributes(ctx))
+    assigned = assigned_attributes(ctx)
     methods = ctx.uses.once("methods", lambda: _methods(ctx))
     kinds = {kind_of(value, use, ctx, depth - 1) for value in assigned.get(name, ())}
     if name in methods:
         return None if kinds else "function"
     return "module" if kinds == {"module"} else None
+
+
+def assigned_attributes(ctx: Context) -> dict[str, list[ast.expr]]:
+    """What this file assigns to attributes, by their names."""
+    return ctx.uses.once("attributes", lambda: _assigned_attributes(ctx))
 
 
 def _assigned_attributes(ctx: Context) -> dict[str, list[ast.expr]]:
@@ -159,6 +164,15 @@ def made_by(node: ast.expr | None, use: Use, ctx: Context) -> ast.ClassDef | Non
             made = binding_of(node.func, use.place.scope, ctx)
             return made if isinstance(made, ast.ClassDef) else None
     return None
+
+
+def kind_declared(target: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> str | None:
+    """What the declaration of a parameter or variable says it is: "function" or "module"; None where it says nothing."""
+    if isinstance(target, ast.arg):
+        return _annotated(target)
+    statement = parents.get(target)
+    annotation = ast.unparse(statement.annotation) if isinstance(statement, ast.AnnAssign) else ""
+    return "module" if re.search(r"\bModule\b", annotation) else None
 
 
 def _annotated(parameter: ast.arg) -> str | None:

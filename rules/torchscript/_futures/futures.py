@@ -37,7 +37,7 @@ def fix_of(use: Use, ctx: Context) -> Fix:
         raise NoFix(f"a future {reason}") from None
     if not changes:
         raise NoFix("only what `fork` starts is followed")
-    if waiting := waits_for(ctx):
+    if waiting := waits_for(use, ctx, is_traced=True):
         raise NoFix(f"TorchScript runs what is forked at the same time; {waiting}")
     safety = Safety.UNSAFE if ctx.options.keep_torchscript_support else Safety.SAFE
     return Fix(tuple(changes), safety, "Call the function, and use its result")

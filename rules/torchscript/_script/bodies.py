@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
+from torchmigrate.rewrite.changes import replace
+from torchmigrate.semantics.dataflow import is_located
 
 from .._export.values import binding_of
-from .language import differences
+from .language import Difference, differences
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.model.findings import Change
     from torchmigrate.semantics.scopes import Scope
 
 IS_SCRIPTING = ("torch.jit.is_scripting", "torch._jit_internal.is_scripting")
@@ -25,12 +28,32 @@ _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def check_body(scripted: ast.AST | None, use: Use, ctx: Context) -> None:
     """Raises NoFix where a function, or a method of a class, does otherwise as Python than as TorchScript."""
-    for function in _reached(scripted, use.place.scope, ctx):
+    for difference, _ in _mended(scripted, use, ctx):
+        raise _no_python(difference)
+
+
+def mended(scripted: ast.AST | None, use: Use, ctx: Context) -> tuple[Change, ...]:
+    """What lets a function do as Python what it does as TorchScript, which goes on to take it. Raises NoFix."""
+    return tuple(change for _, changes in _mended(scripted, use, ctx) for change in changes)
+
+
+def _mended(scripted: ast.AST | None, use: Use, ctx: Context) -> Iterator[tuple[Difference, list[Change]]]:
+    """What differs and can be changed to be no difference, and how. Raises NoFix where something cannot."""
+    for function in reached(scripted, use.place.scope, ctx):
         for difference in differences(function, ctx.text(function)):
-            raise NoFix(f"it is no plain Python: line {_line(difference.node)} {difference.reason}")
+            if not difference.operands or not is_located(difference.node, ctx.uses.flow.parents):
+                raise _no_python(difference)
+            yield (
+                difference,
+                [replace(operand, "list({operand})", operand=operand) for operand in difference.operands],
+            )
         _asks(function, ctx)
         if any(isinstance(node, (ast.Raise, ast.Assert)) for node in ast.walk(function)):
             _caught(ctx)
+
+
+def _no_python(difference: Difference) -> NoFix:
+    return NoFix(f"it is no plain Python: line {_line(difference.node)} {difference.reason}")
 
 
 def _asks(function: ast.AST, ctx: Context) -> None:
@@ -51,7 +74,7 @@ def _caught(ctx: Context) -> None:
             raise NoFix(f"it raises what is a `torch.jit.Error`, which {mention.path}:{mention.line} expects")
 
 
-def _reached(
+def reached(
     root: ast.AST | None, scope: Scope, ctx: Context
 ) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """The functions of a definition, and those of this file that they call."""

@@ -70,8 +70,7 @@ def eager(function: ast.AST | None, use: Use, ctx: Context) -> str | None:
         return "Use the function as it is"
     if traces(ctx) or is_traced(ctx):
         return "Use the function as it is: a trace refuses compiled functions"
-    if switch := _switch(use, ctx):
-        raise NoFix(f"the project chooses in line {switch} whether `torch.compile` is used")
+    _check_switch(use, ctx)
     argued = _argued(function, use, ctx)
     if argued is not None:
         if not isinstance(function, _Function) or not _is_small(function):
@@ -83,6 +82,18 @@ def eager(function: ast.AST | None, use: Use, ctx: Context) -> str | None:
     if varies is not None:
         return f"Use the function as it is: {varies}, and `torch.compile` would compile it anew each time"
     return None
+
+
+def check(use: Use, ctx: Context) -> None:
+    """Raises NoFix where the author of what is scripted, which is not in sight, has to decide how it is compiled."""
+    _check_switch(use, ctx)
+    if argued := _argued(None, use, ctx):
+        raise NoFix(f"line {argued} argues about how it is compiled: choose `torch.compile` or plain Python")
+
+
+def _check_switch(use: Use, ctx: Context) -> None:
+    if switch := _switch(use, ctx):
+        raise NoFix(f"the project chooses in line {switch} whether `torch.compile` is used")
 
 
 def _switch(use: Use, ctx: Context) -> int | None:

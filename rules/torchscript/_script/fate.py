@@ -219,9 +219,14 @@ def _elsewhere(name: str, scope: Scope, ctx: Context) -> None:
     path = os.path.abspath(ctx.source.path)
     if scope.parent is not None:
         return
-    importers = [importer for importer, _ in ctx.project.spelling(_imported(path), beside=path)]
-    for other, line in ctx.project.spelling(_observed(name), beside=path, among=importers):
+    for other, line in ctx.project.spelling(_observed(name), beside=path, among=importers(ctx)):
         raise NoFix(f"{_shown(other, ctx)}:{line} does more with `{name}` than call it")
+
+
+def importers(ctx: Context) -> list[str]:
+    """The other files of the project that may import this module, or something from it."""
+    path = os.path.abspath(ctx.source.path)
+    return [importer for importer, _ in ctx.project.spelling(_imported(path), beside=path)]
 
 
 def _imported(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -13,10 +13,11 @@ from torchmigrate.semantics.calls import arguments
 from .._authoring.authoring import is_traced, traces
 from .._export.values import binding_of
 from . import choice, controlflow, fate
-from .bodies import check_body
+from .bodies import mended
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.model.findings import Change
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _KEPT = (
@@ -32,17 +33,17 @@ def decorated(use: Use, ctx: Context) -> Fix:
     assert definition is not None
     if use.kind is Kind.CALL:
         raise NoFix("`script` takes no arguments as a decorator")
-    _check(definition, use, ctx)
+    mends = _check(definition, use, ctx)
     if isinstance(definition, ast.ClassDef):
         return Fix(
             (ctx.undecorated(use),), Safety.UNSAFE, "Remove the decorator: a class has nothing to compile"
         )
     title = choice.eager(definition, use, ctx)
     if title:
-        return Fix((ctx.undecorated(use),), Safety.UNSAFE, title)
+        return Fix((ctx.undecorated(use), *mends), Safety.UNSAFE, title)
     if (alias := _alias(use, ctx)) is not None:
         return referenced(alias, ctx)
-    return _compiled(use, ctx)
+    return _compiled(use, ctx, mends)
 
 
 def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context) -> Fix:
@@ -58,17 +59,17 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
         raise NoFix(_UNSEEN)
     if isinstance(found, ast.arg):
         raise NoFix(f"which function `{found.arg}` is, and whether it is plain Python, is not in sight")
-    _check(found, use, ctx)
+    mends = _check(found, use, ctx)
     if kind == "class":
         title: str | None = "Use the class itself: it has nothing to compile"
     else:
         title = choice.eager(found, use, ctx)
     if title is None:
         alias = _alias(use, ctx)
-        return _compiled(use, ctx) if alias is None else referenced(alias, ctx)
+        return _compiled(use, ctx, mends) if alias is None else referenced(alias, ctx)
     if isinstance(function, ast.Name) and function.id == name:
-        return Fix((ctx.removed(use.place),), Safety.UNSAFE, title)
-    return Fix((replace(call, "{function}", function=function),), Safety.UNSAFE, title)
+        return Fix((ctx.removed(use.place), *mends), Safety.UNSAFE, title)
+    return Fix((replace(call, "{function}", function=function), *mends), Safety.UNSAFE, title)
 
 
 def referenced(use: Use, ctx: Context) -> Fix:
@@ -93,11 +94,13 @@ def _compilable(use: Use, ctx: Context) -> None:
     if not isinstance(function, (*_FUNCTIONS, ast.Lambda)):
         raise NoFix(f"line {line} scripts what is no function of this file")
     try:
-        _check(function, use, ctx)
+        mends = _check(function, use, ctx)
     except NotYet:
         raise
     except NoFix as none:
         raise NoFix(f"line {line} scripts a function with it: {none.reason}") from None
+    if mends:
+        raise NoFix(f"line {line} scripts a function with it that is no plain Python")
     if choice.eager(function, use, ctx):
         raise NotYet(f"line {line} no longer scripts a function with it that is not to be compiled")
 
@@ -122,21 +125,23 @@ def _through(use: Use, ctx: Context) -> Iterator[Use]:
                 yield other
 
 
-def _compiled(use: Use, ctx: Context) -> Fix:
+def _compiled(use: Use, ctx: Context, mends: tuple[Change, ...] = ()) -> Fix:
     keywords = use.call.keywords if use.call is not None else ()
     renamed = (Rename(keyword, "model") for keyword in keywords)
-    return Fix((ctx.renamed(use, "torch.compile"), *renamed), Safety.UNSAFE, "Use `torch.compile`")
+    return Fix((ctx.renamed(use, "torch.compile"), *renamed, *mends), Safety.UNSAFE, "Use `torch.compile`")
 
 
-def _check(function: ast.AST | None, use: Use, ctx: Context) -> None:
-    """Raises NoFix where a function has to stay scripted."""
+def _check(function: ast.AST | None, use: Use, ctx: Context) -> tuple[Change, ...]:
+    """What has to change in a function that is no longer scripted. Raises NoFix where it has to stay so."""
+    mends: tuple[Change, ...] = ()
     if not isinstance(
         function, ast.ClassDef
     ):  # scripting a class gives the class, which Python runs as it is
         fate.check(use, ctx)
-        check_body(function, use, ctx)
+        mends = mended(function, use, ctx)
     if isinstance(function, _FUNCTIONS) and _may_be_traced(ctx) and controlflow.depends_on_values(function):
         raise NoFix(_KEPT)
+    return mends
 
 
 def _may_be_traced(ctx: Context) -> bool:

@@ -29,6 +29,8 @@ class Difference(NamedTuple):
     node: ast.AST
     reason: str
     """To be read after "line 7 "."""
+    operands: tuple[ast.expr, ...] = ()
+    """What Python has to make a list of, as TorchScript does, so that there is no difference any more."""
 
 
 def differences(function: _Function, text: str) -> Iterator[Difference]:
@@ -40,7 +42,7 @@ def differences(function: _Function, text: str) -> Iterator[Difference]:
             yield Difference(parameter, "takes one number for a list, which only TorchScript repeats")
     for node in ast.walk(function):
         if reason := _reason(node, types, parents):
-            yield Difference(node, reason)
+            yield Difference(node, reason, tuple(_lists(node, types)))
 
 
 def _reason(node: ast.AST, types: Typed, parents: dict[ast.AST, ast.AST]) -> str | None:
@@ -78,6 +80,12 @@ def _sum(left: Types, right: Types) -> str | None:
     if "list" in left | right and "List" in left | right:
         return "adds a list to an argument, of which TorchScript makes a list and Python may be given a tuple"
     return None
+
+
+def _lists(node: ast.AST, types: Typed) -> Iterator[ast.expr]:
+    """The operands of a sum that are lists to TorchScript and may be tuples to Python."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        yield from (side for side in (node.left, node.right) if types(side) & (TUPLES | {"List"}))
 
 
 def _comparison(left: Types, right: Types) -> str | None:

@@ -175,7 +175,7 @@ class Typed:
     def _operation(self, node: ast.BinOp) -> Types:
         left, right = self(node.left), self(node.right)
         if isinstance(node.op, ast.Add) and (left | right) & (TUPLES | LISTS | {"tuple"}):
-            return left | right
+            return frozenset({"list"}) if "list" in left | right else left | right
         if "Tensor" in left | right:
             return frozenset({"Tensor"})
         if left and right and left | right <= NUMBERS:

@@ -1,0 +1,217 @@
+"""What could tell a module that is compiled in place from a scripted one, wherever it goes."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Sequence
+
+from torchmigrate.api import Context, Kind, NoFix
+from torchmigrate.semantics.dataflow import RETURNED, is_returned
+from torchmigrate.semantics.resolve import leaf
+
+from .._authoring.authoring import AUTHORING, BASES, SAVES, TRACES_ASKS, traces
+from .._script.bodies import IS_SCRIPTING
+from .._script.fate import importers
+from .asking import imported_from
+from .chain import Chain
+from .values import assigned_attributes, binding_of, made_by
+
+_CLASSES = (*BASES, "torch.jit.RecursiveScriptModule", "torch.jit._script.RecursiveScriptModule")
+ASKS = (*AUTHORING, *SAVES, *TRACES_ASKS, *_CLASSES, *IS_SCRIPTING)
+"""What a rule must put into its ``asks`` to call `check`."""
+
+_ASKED = frozenset(Kind) - {Kind.IMPORT, Kind.ANNOTATION, Kind.BASE, Kind.STRING}
+_SCRIPT_ONLY = (
+    *("graph", "inlined_graph", "graph_for", "code", "code_with_constants", "schema", "original_name"),
+    *("save", "save_to_buffer", "_save_for_lite_interpreter", "get_debug_state", "define", "_c"),
+)
+_TAKES_SCRIPTED = (
+    "torch.jit.",
+    "torch._C",
+    "torch.onnx.",
+    "torch.fx.",
+    "torch.export.",
+    "torch.utils.mobile",
+)
+_WANTS_MORE = re.compile(r"script|trac|jit|onnx|export|flop|macs|profil|summar|lower|serial", re.IGNORECASE)
+"""Names of functions that may want TorchScript, or trace what they are given."""
+_SAVES_MODULE = r"\b(?:\w*model|\w*module|\w*net)\.save\("
+_REPLICAS = (
+    ("ata",),
+    r"(?<!\w)(?:DataParallel|data_parallel)\(",
+    "makes replicas, which would call the module that they are made of",
+)
+"""`DataParallel`: its replicas have the attributes of the module, and so its compiled call."""
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def check(chain: Chain, model: ast.expr, target: ast.expr, known: Sequence[ast.expr]) -> None:
+    """Raises NoFix where something asks for TorchScript, or refuses what is compiled.
+
+    ``model`` is scripted and kept in ``target``; what the calls ``known`` do with it is known.
+    """
+    ctx, place = chain.ctx, chain.use.place
+    around = list(place.ancestors())
+    inside = next((n for n, statement in enumerate(around) if isinstance(statement, _Function)), len(around))
+    for statement in around[:inside]:
+        if isinstance(statement, ast.Try) and statement.handlers:
+            raise NoFix(f"line {statement.handlers[0].lineno} catches what scripting it raises")
+    tests = [statement.test for statement in around[:inside] if isinstance(statement, ast.If)]
+    for test in tests:
+        _chosen(test, ctx)
+    for node, parent in parents(target, chain).items():
+        line = f"line {node.lineno}"
+        call = chain.flow.parents[parent] if isinstance(parent, ast.keyword) else parent
+        if isinstance(parent, ast.Attribute) and parent.attr in _SCRIPT_ONLY:
+            raise NoFix(f"{line} reads `{ctx.text(parent)}`, which only a TorchScript module has")
+        if isinstance(call, ast.Call) and call.func is not node and call not in known:
+            _given(call, line, chain)
+        if is_returned(node, chain.flow.parents):
+            _returned(chain)
+    _files(chain, model, is_plain_as_well=bool(tests) and ast.unparse(target) == ast.unparse(model))
+    _spelled(*_REPLICAS, ctx, {os.path.abspath(ctx.source.path)})
+    if isinstance(target, ast.Attribute):
+        _anywhere(chain)
+        _elsewhere(rf"\.{target.attr}", target.attr, ctx)
+    elif isinstance(target, ast.Name) and _is_global(target, chain):
+        _anywhere(chain)
+        check_global(chain)
+
+
+def check_global(chain: Chain) -> None:
+    """Raises NoFix where a file that imports this one asks a global variable, which keeps the result, for TorchScript."""
+    parent = chain.flow.parents[chain.call]
+    targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
+    for target in targets:
+        if isinstance(target, ast.Name) and _is_global(target, chain):
+            _elsewhere(rf"\b{target.id}", target.id, chain.ctx, set(importers(chain.ctx)))
+
+
+def parents(read: ast.expr, chain: Chain) -> dict[ast.expr, ast.AST]:
+    """All places that name the same variable in its scope, or an attribute of that name in the file, and what is around."""
+    owner = chain.scope.find(read.id) if isinstance(read, ast.Name) else None
+    root = owner.node if owner is not None else chain.ctx.source.tree
+    return {
+        node: chain.flow.parents[node]
+        for node in ast.walk(root)
+        if isinstance(node, type(read)) and isinstance(node, ast.expr) and leaf(node) == leaf(read)
+    }
+
+
+def _chosen(test: ast.expr, ctx: Context) -> None:
+    """Raises NoFix where what is asked before scripting also says whether to compile: ``Mode.JIT`` beside ``Mode.COMPILE``."""
+    here = {os.path.abspath(ctx.source.path)}
+    for node in ast.walk(test):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            name = node.value.id
+            beside = rf"\b{name}\.\w*(?i:compile|inductor)"
+            among = here if name.islower() else None
+            _spelled((name,), beside, f"chooses by `{name}` whether something is compiled", ctx, among)
+
+
+def _files(chain: Chain, model: ast.expr, *, is_plain_as_well: bool) -> None:
+    """Raises NoFix for what this file, that of the module's class, or the whole project says."""
+    ctx, here = chain.ctx, os.path.abspath(chain.ctx.source.path)
+    origins = set[str]()
+    values = assigned_attributes(ctx).get(model.attr, []) if isinstance(model, ast.Attribute) else [model]
+    for value in values:
+        definition = made_by(value, chain.use, ctx)
+        origins |= {here} if definition is not None else imported_from(value, chain.use, ctx)
+    for mention in ctx.project.uses(*_CLASSES, kinds=_ASKED):
+        raise NoFix(f"{mention.path}:{mention.line} asks whether something is a TorchScript module")
+    for mention in ctx.project.uses(*TRACES_ASKS, kinds=_ASKED):
+        if os.path.abspath(mention.path) in {here, *origins}:
+            raise NoFix(f"{mention.path}:{mention.line} traces, which refuses what is compiled")
+    for mention in () if is_plain_as_well else ctx.project.uses(*IS_SCRIPTING, kinds=_ASKED):
+        if os.path.abspath(mention.path) in origins:
+            raise NoFix(
+                f"{mention.path}:{mention.line} asks whether it is scripted, and would take the other branch"
+            )
+    _spelled(
+        ("def compile",), r"def compile\(\s*self", "gives a method `compile` to what may be the module", ctx
+    )
+
+
+def _given(call: ast.Call, line: str, chain: Chain) -> None:
+    """Raises NoFix where a function that is given the module may want a scripted one."""
+    ctx, name = chain.ctx, leaf(call.func) or ""
+    resolved = ctx.resolve(call.func, chain.use)
+    qualified = resolved.names[0] if resolved is not None else ""
+    if qualified.startswith(_TAKES_SCRIPTED) or _WANTS_MORE.search(name):
+        raise NoFix(f"{line} hands it to `{ctx.text(call.func)}`, which may ask for TorchScript or trace it")
+    if qualified.startswith("torch."):
+        return
+    helper = binding_of(call.func, chain.scope, ctx) if isinstance(call.func, ast.Name) else None
+    if isinstance(helper, (*_Function, ast.ClassDef)):
+        for node in ast.walk(helper):
+            if (
+                isinstance(node, ast.Attribute)
+                and node.attr in _SCRIPT_ONLY
+                and leaf(node.value) not in _OTHERS
+            ):
+                raise NoFix(f"{line} hands it to `{name}`, which reads `{ctx.text(node)}`")
+        return
+    paths = {path for path, _, _ in ctx.project.links(os.path.abspath(ctx.source.path)).places(qualified)}
+    for mention in ctx.project.uses(*AUTHORING, *SAVES, *TRACES_ASKS, kinds=_ASKED) if paths else ():
+        if os.path.abspath(mention.path) in paths:
+            raise NoFix(
+                f"{line} hands it to `{name}`, and {mention.path}:{mention.line} names `{mention.symbol}`"
+            )
+    _spelled(
+        ("save",), _SAVES_MODULE, f"saves a module, and line {call.lineno} hands it to `{name}`", ctx, paths
+    )
+
+
+_OTHERS = frozenset({"torch", "np", "numpy", "plt", "json", "wandb", "image", "img", "fig"})
+"""What has a method `save` and the like, and is no module."""
+
+
+def _returned(chain: Chain) -> None:
+    """Raises NoFix where those that call the function around may go on to save what it returns."""
+    _anywhere(chain)
+    function = chain.scope.node
+    if chain.ctx.options.keep_torchscript_support or not isinstance(function, _Function):
+        raise NoFix(f"its result {RETURNED}")
+    gets = rf"(\w+)[^\n=]*=[^\n=]*\b{function.name}\([\s\S]*\b\1\.(?:{'|'.join(_SCRIPT_ONLY)})\b"
+    _spelled(
+        (function.name,),
+        gets,
+        f"reads what only a TorchScript module has from what `{function.name}` returns",
+        chain.ctx,
+    )
+    hands = rf"torch\.(?:jit|onnx)\.\w+\([^\n]*\b{function.name}\("
+    _spelled((function.name,), hands, f"hands what `{function.name}` returns to TorchScript", chain.ctx)
+
+
+def _is_global(target: ast.Name, chain: Chain) -> bool:
+    owner = chain.scope.outer.get(target.id) or chain.scope
+    return owner.parent is None
+
+
+def _anywhere(chain: Chain) -> None:
+    """Raises NoFix for what the project may do with what others can reach, or that becomes a part of something."""
+    if traces(chain.ctx):
+        raise NoFix("the project traces, which refuses what is compiled")
+    _spelled(*_REPLICAS, chain.ctx)
+
+
+def _elsewhere(read: str, name: str, ctx: Context, among: set[str] | None = None) -> None:
+    """Raises NoFix where a file of the project reads from a variable or attribute what only TorchScript gives."""
+    reads = rf"{read}\.(?:{'|'.join(_SCRIPT_ONLY)})\b"
+    _spelled((name,), reads, f"reads what only a TorchScript module has from `{name}`", ctx, among)
+    hands = rf"\b(?:jit|onnx)\.(?!script\b|freeze\b|optimize_)\w+\([^\n]*{read}\b"
+    _spelled((name,), hands, f"hands `{name}` to TorchScript", ctx, among)
+
+
+def _spelled(
+    words: tuple[str, ...], expression: str, does: str, ctx: Context, among: set[str] | None = None
+) -> None:
+    """Raises NoFix where a file of the project, or one of those ``among`` them, spells what matches."""
+    places = None if among is None else [path for path in among if path in ctx.project]
+    if places == []:
+        return
+    for path, line in ctx.project.spelling((words, (expression,)), beside="", among=places):
+        shown = os.path.relpath(path, os.path.dirname(os.path.abspath(ctx.source.path)))
+        raise NoFix(f"{shown.replace(os.sep, '/')}:{line} {does}")

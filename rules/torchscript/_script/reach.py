@@ -1,0 +1,96 @@
+"""How far a scripted function reaches: the code that TorchScript compiles with it, noted for markers in other places."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Kind
+from torchmigrate.semantics.calls import argument
+
+from .._authoring.authoring import SCRIPTS
+from .._authoring.inert import REACHES
+from .._export.values import binding_of
+from .bodies import reached
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Scope
+
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+_LIBRARIES = ("torch.", "math.", "typing.")
+_TYPES = frozenset(
+    [
+        *("Tensor", "List", "Dict", "Tuple", "Optional", "Union", "Any", "Final", "NoneType"),
+        *("list", "dict", "tuple", "int", "float", "bool", "str", "complex", "None"),
+        *("device", "dtype", "Generator", "Size", "Number", "Scalar"),
+    ]
+)
+
+
+def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object], ...]]]:
+    """The lines that are compiled with what a use of `script` is given, where this file shows all of them."""
+    if use.symbol not in SCRIPTS or use.kind not in (Kind.DECORATOR, Kind.CALL):
+        return
+    root: ast.AST | None = use.decorated
+    if root is None and use.call is not None:
+        given = argument(use.call, 0, "obj")
+        root = binding_of(given, use.place.scope, ctx) if isinstance(given, ast.Name) else None
+    if not isinstance(root, _Function):
+        return
+    scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
+    functions = list(reached(root, use.place.scope, ctx))
+    if all(_is_closed(function, scopes.get(function, use.place.scope), ctx) for function in functions):
+        yield REACHES, (("lines", " ".join(f"{_first(f)}-{f.end_lineno}" for f in functions)),)
+
+
+def _first(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+
+
+def _is_closed(function: ast.AST, scope: Scope, ctx: Context) -> bool:
+    """Whether a function calls nothing of the project but functions of its file, and knows none of its classes."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and not _is_known(node.func, scope, ctx):
+            return False
+        annotation = node.annotation if isinstance(node, (ast.arg, ast.AnnAssign)) else None
+        annotation = node.returns if isinstance(node, _Function) else annotation
+        if annotation is not None and not _is_plain(annotation):
+            return False
+    return True
+
+
+def _is_known(function: ast.expr, scope: Scope, ctx: Context) -> bool:
+    """Whether what is called is a function of this file, a builtin, torch's, or a method of a value."""
+    resolved = ctx.uses.names.resolve(function, scope)
+    if resolved is not None:
+        return all(name.startswith(_LIBRARIES) for name in resolved.names)
+    if isinstance(function, ast.Name):
+        if scope.find(function.id) is None:
+            return hasattr(builtins, function.id)
+        return isinstance(binding_of(function, scope, ctx), _Function)
+    return isinstance(function, ast.Attribute) and not _is_global(function, scope)
+
+
+def _is_global(method: ast.Attribute, scope: Scope) -> bool:
+    """Whether what a method is of may be a module of the project, or an object in one of its global variables."""
+    owner: ast.expr = method
+    while isinstance(owner, (ast.Attribute, ast.Subscript)):
+        owner = owner.value
+    if not isinstance(owner, ast.Name):
+        return False  # the value of an expression
+    found = scope.find(owner.id)
+    return found is None or found.parent is None
+
+
+def _is_plain(annotation: ast.expr) -> bool:
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            annotation = ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return False
+    names = {node.id for node in ast.walk(annotation) if isinstance(node, ast.Name)}
+    attributes = {node.attr for node in ast.walk(annotation) if isinstance(node, ast.Attribute)}
+    return names <= _TYPES | {"torch", "typing", "t", "tp"} and attributes <= _TYPES
