@@ -171,6 +171,8 @@ def _neighbours(state: State) -> Iterator[str]:
                 if kept or one.undecided:
                     yield f"`{one.name}{one.text}` in {where} would have to move with it"
             if one.sort is Sort.IMAGE and one.name in ("pytorch/pytorch", "nvidia/pytorch"):
+                if one.text.startswith(f"{state.chosen.version}-"):
+                    continue
                 yield f"the image {one.name}:{one.text} in {where} has a torch of its own"
 
 
