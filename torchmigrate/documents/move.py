@@ -245,9 +245,10 @@ def _edited(source: Source, environment: Environment, edits: tuple[Edit, ...]) -
 
 def _knows_torch(environment: Environment, beside: tuple[Neighbour, ...]) -> bool:
     """Whether an environment, or what goes into the same one, says which torch there is."""
-    images = any(image.name == "pytorch/pytorch" for image in environment.of(Sort.IMAGE))
-    asked = any(one.environment.of(Sort.REQUIREMENT, *TORCH) for one in beside)
-    return images or asked or bool(environment.of(Sort.REQUIREMENT, *TORCH))
+    return any(
+        one.of(Sort.REQUIREMENT, *TORCH) or one.of(Sort.IMAGE, "pytorch/pytorch")
+        for one in (environment, *(neighbour.environment for neighbour in beside))
+    )
 
 
 def _ignored(source: Source) -> Iterator[Span]:
