@@ -210,12 +210,16 @@ class Reader:
             self._taken.append(span)
             self._raw.append(_Raw(Sort.WHEEL, "", span, unit))
 
-    def image(self, repository: str, tag: Span) -> None:
-        """An image whose tag stands apart from its repository; nothing for one of those that nobody watches."""
+    def image(self, repository: str, tag: Span, fixed: str = "") -> None:
+        """An image whose tag stands apart from its repository; nothing for one of those that nobody watches.
+
+        What is said last of a tag holds.
+        """
         watched = _REPOSITORY.search(repository)
         if watched and tag.start < tag.end:
             self._taken.append(tag)
-            self._raw.append(_Raw(Sort.IMAGE, watched[0], tag, self.unit()))
+            self._raw = [raw for raw in self._raw if raw.sort is not Sort.IMAGE or raw.span != tag]
+            self._raw.append(_Raw(Sort.IMAGE, watched[0], tag, self.unit(), fixed=fixed))
 
     def loose(self, start: int, end: int) -> None:
         """Index URLs and images that stand in the text between two offsets and belong to no command."""
