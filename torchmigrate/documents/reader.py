@@ -97,7 +97,7 @@ class Reader:
         self.units: list[Unit] = []
         self.verbs: set[int] = set()
         """Where the installations stand that were read."""
-        self._variables: dict[str, list[tuple[Span, Environment]]] = {}
+        self._variables: dict[str, dict[tuple[Span, Environment], None]] = {}
         self._raw: list[_Raw] = []
         self._taken: list[Span] = []
 
@@ -111,9 +111,7 @@ class Reader:
     def define(self, name: str, start: int, end: int) -> None:
         """Remembers that a variable has the value between two offsets."""
         span = unquoted(self.view, start, end)
-        known = self._variables.setdefault(name, [])
-        if (span, self.environment) not in known:
-            known.append((span, self.environment))
+        self._variables.setdefault(name, {})[span, self.environment] = None
         if name == "UV_TORCH_BACKEND":
             self.index(span, self.unit(), "--torch-backend")
         elif TELLING.fullmatch(name) and span.start < span.end:
@@ -288,7 +286,7 @@ class Reader:
 
     def _lookup(self, environment: Environment, name: str) -> list[Span]:
         """The values of a variable; what an environment sets itself wins over what is set around it."""
-        known = self._variables.get(name, [])
+        known = self._variables.get(name, {})
         for wanted in (environment, environment.around):
             if own := [span for span, where in known if where is wanted]:
                 return own
