@@ -49,7 +49,7 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         yield ctx.finding(index, f"`nightly/{nightly}`: {reason}", Severity.INFO)
     if tag is None or not (reason := upgrade.lacks(tag.name, ctx.options)):
         return
-    if (not index.option and _is_used(index, ctx)) or _is_of_others(index):
+    if (not index.option and _is_used(index, ctx)) or _is_of_others(index, ctx):
         return  # the command that uses it knows more, or it is not torch that comes from there
     chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
     needs_driver = chosen is not None and (chosen.cuda or "").split(".")[0] != tag.name[2:-1]
@@ -69,25 +69,27 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
 
 def _fix(index: Reference, ctx: ReferenceContext, *, tests_older: bool) -> Fix:
-    from torchmigrate.documents import upgrade
+    from torchmigrate.documents.relocation import gives_torch
 
     if tests_older:
         raise NoFix("tests install several versions of torch here")
     if not index.option and index.unit.role is not Role.LOCK:
         raise NoFix("what uses this URL is not known here")
-    installs = index.unit.of(Sort.REQUIREMENT, *upgrade.TORCH, *upgrade.COMPANIONS)
-    if not installs and index.option != "--torch-backend" and index.unit.role is not Role.LOCK:
+    if not gives_torch(index.unit) and index.unit.role is not Role.LOCK:
         raise NoFix("which torch is installed from here is said elsewhere")
     return ctx.move(index)
 
 
-def _is_of_others(index: Reference) -> bool:
+def _is_of_others(index: Reference, ctx: ReferenceContext) -> bool:
     """Whether a command, or a list, takes other packages from there, and no torch."""
     from torchmigrate.documents import upgrade
+    from torchmigrate.documents.relocation import gives_torch
 
     unit = index.unit
     installs_torch = unit.of(Sort.REQUIREMENT, *upgrade.TORCH, *upgrade.COMPANIONS)
-    return bool(index.option and unit.of(Sort.REQUIREMENT)) and not installs_torch
+    if not (index.option and unit.of(Sort.REQUIREMENT)) or installs_torch:
+        return False
+    return not (gives_torch(unit) and ctx.installs_torch(index))
 
 
 def _is_used(index: Reference, ctx: ReferenceContext) -> bool:

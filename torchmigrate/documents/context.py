@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.documents.references import Reference, Role
 from torchmigrate.model.findings import Finding, Fix, Span
 from torchmigrate.model.rule import Rule
-from torchmigrate.model.vocabulary import Severity
+from torchmigrate.model.vocabulary import Severity, Sort
 from torchmigrate.text.findings import finding
 
 if TYPE_CHECKING:
@@ -40,6 +41,18 @@ class ReferenceContext:
         from torchmigrate.documents import move
 
         return move.fix(reference, self.source, self.options, self.project)
+
+    def installs_torch(self, reference: Reference) -> bool:
+        """Whether the lists that go into the same environment ask for torch."""
+        from torchmigrate.documents import upgrade
+        from torchmigrate.documents.neighbours import Missing, neighbours
+
+        path, environment = os.path.realpath(self.source.path), reference.unit.environment
+        try:
+            beside = list(neighbours(path, environment, self.project)) if environment.includes else []
+        except Missing:
+            return False
+        return any(one.environment.of(Sort.REQUIREMENT, *upgrade.TORCH) for one in beside)
 
     def finding(
         self,

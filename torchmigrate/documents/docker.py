@@ -115,14 +115,26 @@ def _instruction(reader: Reader, word: str, match: re.Match[str]) -> None:
     elif word == "LABEL":
         return
     elif word in ("COPY", "ADD"):
-        for source in match["rest"].replace("\\", " ").split()[:-1]:
-            if source.endswith((".txt", ".in", ".toml", ".cfg")) and "--from" not in match["rest"]:
-                reader.environment.copied[os.path.basename(source)] = source.strip("\"'[],")
+        _copies(reader, match["rest"])
         reader.loose(start, end)
     else:
         reader.loose(start, end)
 
 
+def _copies(reader: Reader, rest: str) -> None:
+    """Where the lists come from that are copied into the image, by the names that they have in it."""
+    words = [word.strip("\"'[],") for word in rest.replace("\\", " ").split() if not word.startswith("--")]
+    if "--from" in rest or len(words) < 2:
+        return
+    *sources, target = words
+    for source in sources:
+        if source.endswith(_LISTS):
+            name = target if len(sources) == 1 and target.endswith(_LISTS) else source
+            reader.environment.copied[os.path.basename(name)] = source
+
+
+_LISTS = (".txt", ".in", ".toml", ".cfg")
+"""How the names of files end that an installer reads."""
 _FROM = re.compile(
     r"^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)*(?P<base>\S+)(?:[ \t]+AS[ \t]+(?P<name>\S+))?",
     re.MULTILINE | re.IGNORECASE,

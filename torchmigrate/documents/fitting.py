@@ -171,6 +171,8 @@ def _neighbours(state: State) -> Iterator[str]:
                 if kept or one.undecided:
                     yield f"`{one.name}{one.text}` in {where} would have to move with it"
             if one.sort is Sort.IMAGE and one.name in ("pytorch/pytorch", "nvidia/pytorch"):
+                if one.text.startswith(f"{state.chosen.version}-"):
+                    continue
                 yield f"the image {one.name}:{one.text} in {where} has a torch of its own"
 
 
@@ -192,10 +194,15 @@ def _pythons(state: State) -> Iterator[str]:
     left, asked = pythons.possible(references, (first, last))
     if not left:
         yield f"torch {state.chosen.version} has wheels for Python {first} to {last}, and `{asked}` is asked for"
-    own = state.environment.of(Sort.PYTHON)
-    brought = any(one.name == "pytorch/pytorch" for one in state.environment.of(Sort.IMAGE))
-    if state.environment.of_image and not brought and not any(pythons.numbers(one) for one in own):
+    environments = [state.environment, *(neighbour.environment for neighbour in state.neighbours)]
+    if any(one.of_image and not _brings_known_python(one) for one in environments):
         yield f"torch {state.chosen.version} has wheels for Python {first} to {last}, and which one is here is not known"
+
+
+def _brings_known_python(environment: Environment) -> bool:
+    """Whether an image, or what is done in it, tells the Python."""
+    brought = any(one.name == "pytorch/pytorch" for one in environment.of(Sort.IMAGE))
+    return brought or any(pythons.numbers(one) for one in environment.of(Sort.PYTHON))
 
 
 def _wheels(state: State) -> Iterator[str]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
+from torchmigrate.documents.document import Document
 from torchmigrate.documents.fitting import State, held_back
-from torchmigrate.documents.neighbours import Missing, Neighbour, neighbours
-from torchmigrate.documents.references import Environment, Reference, Role
-from torchmigrate.documents.relocation import Relocation, concerns_torch
+from torchmigrate.documents.neighbours import Missing, Neighbour, neighbour_of, neighbours
+from torchmigrate.documents.references import Environment, Reference, Role, Unit
+from torchmigrate.documents.relocation import Relocation, concerns_torch, gives_torch
 from torchmigrate.documents.requirements import logical_lines
 from torchmigrate.documents.specifiers import applies
 from torchmigrate.documents.upgrade import (
@@ -25,7 +26,7 @@ from torchmigrate.documents.upgrade import (
     stays,
     tag_of,
 )
-from torchmigrate.model.findings import Edit, Fix, NoFix, Span
+from torchmigrate.model.findings import Edit, Fix, Joint, NoFix, Span
 from torchmigrate.model.options import Options
 from torchmigrate.model.versions import render
 from torchmigrate.model.vocabulary import Safety, Sort
@@ -43,7 +44,10 @@ _MEANT = re.compile(
 
 
 def fix(reference: Reference, source: Source, options: Options, project: Project) -> Fix:
-    """The fix for the whole environment of a reference; raises NoFix where there is none."""
+    """The fix for the whole environment of a reference; raises NoFix where there is none.
+
+    Where lists that go into the same environment, or what installs them, have to change too, it is the part of one file.
+    """
     unit, environment = reference.unit, reference.unit.environment
     if unit.role is Role.LOCK:
         raise NoFix(
@@ -51,44 +55,121 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
         )
     if unit.role is Role.DOC:
         raise NoFix("documentation says what was tried: it follows the project's own files")
-    if reason := unit.fixed or environment.held:
-        raise NoFix(reason)
-    if any(stays(one, options) for one in environment.units):
-        raise NoFix("this installs an older torch, which tests often do on purpose")
+    if unit.fixed:
+        raise NoFix(unit.fixed)
+    _check_may_move(source.path, environment, options)
     if unit.role is Role.TEST:
         raise NoFix("what is tested is chosen there, for the machines that it runs on")
-    if meant := _MEANT.search("/".join(source.path.replace(os.sep, "/").split("/")[-2:])):
-        raise NoFix(f"the file is for one version, as its name says: {meant[0].strip('-_./')}")
-    chosen = _build(environment, options)
-    if chosen is None:
-        raise NoFix(no_build(options))
-    relocation = Relocation(environment, source, options, chosen)
-    relocation.make()
-    if not relocation.edits:
+    path = os.path.realpath(source.path)
+    try:
+        beside = tuple(neighbours(path, environment, project))
+        chosen = _build([environment, *(one.environment for one in beside if _moves(one))], options)
+        own = Relocation(environment, source, options, chosen)
+        others = _others(own, beside, project)
+    except Missing as missing:
+        raise NoFix(f"what `{missing.name}` brings is not known here") from None
+    own.shares = bool(others)
+    own.make()
+    tags = _tags([own.environment, *(one.environment for one in others)], gives_torch)
+    if len(tags) > 1 and others:
+        raise NoFix(f"the files that move together offer several builds: {', '.join(sorted(tags))}")
+    if not own.edits:
         raise NoFix("nothing that is asked for here is older than the target")
+    if not _knows_torch(environment, beside):
+        raise NoFix("which torch is installed here is said elsewhere")
+    edits = _edits(own)
+    moved = [_moved(one, relocation) for one, relocation in others.items()]
+    state = _state(own, edits, (*moved, *(one for one in beside if one not in others)), others.values())
+    said = _resolved(state, source, edits) if options.resolve else ""
+    if held := "" if said else held_back(state):
+        raise NoFix(held)
+    safety = Safety.SAFE if not others and own.is_safe() else Safety.UNSAFE
+    joint = _joint(source.path, [one.path for one in others])
+    title = own.title if joint is None else f"{own.title}, in {', '.join(joint.paths)}"
+    return Fix(edits, safety, title + said, joint=joint)
+
+
+def _check_may_move(path: str, environment: Environment, options: Options) -> None:
+    """Raises NoFix for an environment that is meant to be as it is."""
+    if environment.held:
+        raise NoFix(environment.held)
+    if any(stays(one, options) for one in environment.units):
+        raise NoFix("this installs an older torch, which tests often do on purpose")
+    if meant := _MEANT.search("/".join(path.replace(os.sep, "/").split("/")[-2:])):
+        raise NoFix(f"the file is for one version, as its name says: {meant[0].strip('-_./')}")
+
+
+def _moves(neighbour: Neighbour) -> bool:
+    """Whether a neighbour can move with an environment: a list, or what installs it; a library's bounds are its own."""
+    return neighbour.document.kind in _MOVING and all(
+        unit.role is Role.INSTALL for unit in neighbour.environment.units
+    )
+
+
+_MOVING = ("requirements", "docker", "shell", "make", "yaml")
+
+
+def _others(own: Relocation, beside: tuple[Neighbour, ...], project: Project) -> dict[Neighbour, Relocation]:
+    """What has to move together with an environment, and what has to move with that. Raises NoFix and Missing."""
+    found: dict[Neighbour, Relocation] = {}
+    path = os.path.realpath(own.source.path)
+    seen: set[tuple[str, int]] = set()
+    waiting = list(beside)
+    while waiting:
+        one = waiting.pop(0)
+        number = one.document.environments.index(one.environment)
+        if one.path == path or (one.path, number) in seen or not _moves(one):
+            continue
+        seen.add((one.path, number))
+        relocation = Relocation(one.environment, one.document, own.options, own.chosen, shares=True)
+        relocation.make()
+        if relocation.edits:
+            _check_may_move(one.path, one.environment, own.options)
+            found[one] = relocation
+            waiting += neighbours(one.path, one.environment, project)
+    return found
+
+
+def _edits(relocation: Relocation) -> tuple[Edit, ...]:
+    """The edits of one file. Raises NoFix where they cannot be made together, or one must not be made."""
+    source = relocation.source
     edits = tuple(dict.fromkeys(sorted(_smallest(edit, source.original) for edit in relocation.edits)))
     if any(after.start < before.end for before, after in pairwise(edits)):
         raise NoFix("one place would have to say two things")
     if any(span.start <= edit.start < span.end for span in _ignored(source) for edit in edits):
         raise NoFix("a line that would have to change with it is marked to be left alone")
-    try:
-        beside = tuple(neighbours(os.path.realpath(source.path), environment, project))
-    except Missing as missing:
-        raise NoFix(f"what `{missing.name}` brings is not known here") from None
-    if not _knows_torch(environment, beside):
-        raise NoFix("which torch is installed here is said elsewhere")
+    return edits
+
+
+def _moved(neighbour: Neighbour, relocation: Relocation) -> Neighbour:
+    """A neighbour as it is once it has moved. Raises NoFix."""
+    document = Document.read(neighbour.path, neighbour.document.replaced(_edits(relocation)))
+    number = neighbour.document.environments.index(neighbour.environment)
+    return neighbour_of(document, document.environments[number])
+
+
+def _state(
+    own: Relocation, edits: tuple[Edit, ...], beside: tuple[Neighbour, ...], others: Iterable[Relocation]
+) -> State:
+    """The environment as it would be."""
     elsewhere = [
         Edit(one.span.start, one.span.end, "")
-        for one in environment.of(Sort.REQUIREMENT)
-        if not applies(one, chosen.python)
+        for one in own.environment.of(Sort.REQUIREMENT)
+        if not applies(one, own.chosen.python)
     ]
-    text = _edited(source, environment, (*edits, *elsewhere))
-    state = State(environment, text, beside, chosen, relocation.releases, frozenset(relocation.replaced))
-    said = _resolved(state, source, edits) if options.resolve else ""
-    if held := "" if said else held_back(state):
-        raise NoFix(held)
-    safety = Safety.SAFE if relocation.is_safe() else Safety.UNSAFE
-    return Fix(edits, safety, relocation.title + said)
+    text = _edited(own.source, own.environment, (*edits, *elsewhere))
+    every = [own, *others]
+    releases = {name: release for one in every for name, release in one.releases.items()}
+    replaced = frozenset(name for one in every for name in one.replaced)
+    return State(own.environment, text, beside, own.chosen, releases, replaced)
+
+
+def _joint(shown: str, others: Iterable[str]) -> Joint | None:
+    """What the parts of several files have in common; None where there is one. Paths are shown as that of this file is."""
+    folder, real = os.path.dirname(shown), os.path.dirname(os.path.realpath(shown))
+    paths = {os.path.normpath(os.path.join(folder, os.path.relpath(path, real))) for path in others}
+    every = tuple(sorted({shown, *paths}))
+    return Joint(f"the move of {every[0]}", every) if len(every) > 1 else None
 
 
 def _resolved(state: State, source: Source, edits: tuple[Edit, ...]) -> str:
@@ -119,22 +200,32 @@ def _common(one: str, other: str) -> int:
     return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _build(environment: Environment, options: Options) -> Build | None:
-    """The build to move to: the one that is asked for where the target has it, else the best for the GPUs."""
-    tags = {
-        tag.name
-        for unit in environment.units
-        if concerns_torch(unit)
-        for index in unit.of(Sort.INDEX)
-        if (tag := tag_of(index))
-    }
+def _build(environments: Iterable[Environment], options: Options) -> Build:
+    """The build to move to: the one that is asked for where the target has it, else the best for the GPUs. Raises NoFix."""
+    environments = list(environments)
+    tags = _tags(environments, concerns_torch) or _tags(environments, gives_torch)
+    chosen = wheels.choose(options.target, options.gpu_architectures)
     if len(tags) == 1 and not lacks(variant := tags.pop(), options):
         if wheels.published(options.target, variant) is None:
             raise NoFix(
                 f"whether torch {render(options.target)} is published for {variant} is not known here"
             )
-        return wheels.build(options.target, variant)
-    return wheels.choose(options.target, options.gpu_architectures)
+        chosen = wheels.build(options.target, variant)
+    if chosen is None:
+        raise NoFix(no_build(options))
+    return chosen
+
+
+def _tags(environments: Iterable[Environment], concerned: Callable[[Unit], bool]) -> set[str]:
+    """The variants of the indexes of some units."""
+    return {
+        tag.name
+        for environment in environments
+        for unit in environment.units
+        if concerned(unit)
+        for index in unit.of(Sort.INDEX)
+        if (tag := tag_of(index))
+    }
 
 
 def _edited(source: Source, environment: Environment, edits: tuple[Edit, ...]) -> str:
@@ -154,9 +245,10 @@ def _edited(source: Source, environment: Environment, edits: tuple[Edit, ...]) -
 
 def _knows_torch(environment: Environment, beside: tuple[Neighbour, ...]) -> bool:
     """Whether an environment, or what goes into the same one, says which torch there is."""
-    images = any(image.name == "pytorch/pytorch" for image in environment.of(Sort.IMAGE))
-    asked = any(one.environment.of(Sort.REQUIREMENT, *TORCH) for one in beside)
-    return images or asked or bool(environment.of(Sort.REQUIREMENT, *TORCH))
+    return any(
+        one.of(Sort.REQUIREMENT, *TORCH) or one.of(Sort.IMAGE, "pytorch/pytorch")
+        for one in (environment, *(neighbour.environment for neighbour in beside))
+    )
 
 
 def _ignored(source: Source) -> Iterator[Span]:

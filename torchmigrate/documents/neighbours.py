@@ -18,11 +18,12 @@ _DEEPEST = 5
 _PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Neighbour:
     """An environment of another file that is, or goes into, the same one."""
 
     path: str
+    document: Document
     environment: Environment
     references: tuple[Reference, ...]
     text: str
@@ -104,10 +105,14 @@ def _environments(path: str, project: Project) -> Iterator[Neighbour]:
         return
     try:
         document = Document.read(path, data)
-        references = document.references
+        document.references  # noqa: B018 -- they say whether it can be read
     except (SourceError, RecursionError):
         return
-    found: dict[int, Environment] = {id(one): one for one in document.environments}
-    for environment in found.values():
-        of_it = tuple(one for one in references if one.unit.environment is environment)
-        yield Neighbour(path, environment, of_it, environment.text(document.view))
+    for environment in document.environments:
+        yield neighbour_of(document, environment)
+
+
+def neighbour_of(document: Document, environment: Environment) -> Neighbour:
+    """One of the environments of a file."""
+    of_it = tuple(one for one in document.references if one.unit.environment is environment)
+    return Neighbour(document.path, document, environment, of_it, environment.text(document.view))

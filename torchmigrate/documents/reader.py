@@ -104,7 +104,7 @@ class Reader:
         self.units: list[Unit] = []
         self.verbs: set[int] = set()
         """Where the installations stand that were read."""
-        self._variables: dict[str, list[tuple[Span, Environment]]] = {}
+        self._variables: dict[str, dict[tuple[Span, Environment], None]] = {}
         self._raw: list[_Raw] = []
         self._taken: list[Span] = []
 
@@ -118,9 +118,7 @@ class Reader:
     def define(self, name: str, start: int, end: int) -> None:
         """Remembers that a variable has the value between two offsets."""
         span = unquoted(self.view, start, end)
-        known = self._variables.setdefault(name, [])
-        if (span, self.environment) not in known:
-            known.append((span, self.environment))
+        self._variables.setdefault(name, {})[span, self.environment] = None
         if name == "UV_TORCH_BACKEND":
             self.index(span, self.unit(), "--torch-backend")
         elif TELLING.fullmatch(name) and span.start < span.end:
@@ -217,12 +215,16 @@ class Reader:
             self._taken.append(span)
             self._raw.append(_Raw(Sort.WHEEL, "", span, unit))
 
-    def image(self, repository: str, tag: Span) -> None:
-        """An image whose tag stands apart from its repository; nothing for one of those that nobody watches."""
+    def image(self, repository: str, tag: Span, fixed: str = "") -> None:
+        """An image whose tag stands apart from its repository; nothing for one of those that nobody watches.
+
+        What is said last of a tag holds.
+        """
         watched = _REPOSITORY.search(repository)
         if watched and tag.start < tag.end:
             self._taken.append(tag)
-            self._raw.append(_Raw(Sort.IMAGE, watched[0], tag, self.unit()))
+            self._raw = [raw for raw in self._raw if raw.sort is not Sort.IMAGE or raw.span != tag]
+            self._raw.append(_Raw(Sort.IMAGE, watched[0], tag, self.unit(), fixed=fixed))
 
     def loose(self, start: int, end: int) -> None:
         """Index URLs and images that stand in the text between two offsets and belong to no command."""
@@ -300,7 +302,7 @@ class Reader:
 
     def _lookup(self, environment: Environment, name: str) -> list[Span]:
         """The values of a variable; what an environment sets itself wins over what is set around it."""
-        known = self._variables.get(name, [])
+        known = self._variables.get(name, {})
         for wanted in (environment, environment.around):
             if own := [span for span, where in known if where is wanted]:
                 return own

@@ -38,6 +38,8 @@ class Relocation:
     source: Source
     options: Options
     chosen: Build
+    shares: bool = False
+    """Whether other files move with it: an index may serve their pins, and stays."""
     edits: list[Edit] = field(default_factory=list)
     pins: int = 0
     tags: set[str] = field(default_factory=set)
@@ -65,7 +67,8 @@ class Relocation:
 
     def make(self) -> None:
         """Collects the edits. Raises NoFix if one that is needed cannot be made."""
-        units = [unit for unit in self.environment.units if concerns_torch(unit)]
+        concerned = gives_torch if self.shares else concerns_torch
+        units = [unit for unit in self.environment.units if concerned(unit)]
         for unit in units:
             if unit.fixed:
                 raise NoFix(unit.fixed)
@@ -133,7 +136,12 @@ class Relocation:
 
     def _may_go(self, unit: Unit, index: Reference) -> bool:
         """Whether the default index gives the chosen build: not on Windows, where it gives the one for the CPU."""
-        if not self.chosen.default or not _OFFICIAL.match(index.text) or index.option == "--torch-backend":
+        if (
+            self.shares
+            or not self.chosen.default
+            or not _OFFICIAL.match(index.text)
+            or index.option == "--torch-backend"
+        ):
             return False
         if index.value.pieces[0].span != index.span:
             return False  # it comes from a variable, to be chosen from outside
@@ -164,7 +172,7 @@ class Relocation:
         """The local version to pin: none where the index goes and the default one gives the build; ``cpu`` stays."""
         if not clause.local.startswith("cu"):
             return clause.local
-        return "" if self.chosen.default and not self.keeps_index else self.chosen.variant
+        return "" if self.chosen.default and not (self.keeps_index or self.shares) else self.chosen.variant
 
     def _companion(self, companion: Reference) -> None:
         allowed = release_of(companion.name, self.options.target)
@@ -238,3 +246,11 @@ def concerns_torch(unit: Unit) -> bool:
     """Whether torch comes from here: a command or a list that asks for it, or a choice of its build for all of them."""
     chooses = any(index.option == "--torch-backend" for index in unit.of(Sort.INDEX))
     return chooses or bool(unit.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS))
+
+
+def gives_torch(unit: Unit) -> bool:
+    """Whether torch comes from here, or the index is here that it comes from: of a list with others, or alone."""
+    environment = unit.environment
+    whole_list = bool(environment.includes) and not environment.spans
+    serves = bool(unit.of(Sort.INDEX)) and (whole_list or not unit.of(Sort.REQUIREMENT))
+    return concerns_torch(unit) or serves

@@ -206,12 +206,13 @@ class Siblings:
             del self.known[deeper]
         mapping = self.known.setdefault(column, {})
         key = {"newTag": "tag", "newName": "repository"}.get(key, key)
-        if not entry["value"] or key not in ("repository", "tag", "name", "value"):
+        if not entry["value"] or key not in ("repository", "tag", "digest", "name", "value"):
             return
         mapping[key] = unquoted(reader.view, *entry.span("value"))
         said = {name: reader.view[span.start : span.end] for name, span in mapping.items()}
-        if key in ("repository", "tag", "name") and "tag" in mapping:
-            reader.image(said.get("repository") or said.get("name", ""), mapping["tag"])
+        if key in ("repository", "tag", "digest", "name") and "tag" in mapping:
+            pinned = "the image's digest is pinned" if said.get("digest") else ""
+            reader.image(said.get("repository") or said.get("name", ""), mapping["tag"], pinned)
         elif key == "value" and _VARIABLE.fullmatch(said.get("name", "")):
             reader.define(said["name"], *mapping["value"])
 
