@@ -395,7 +395,8 @@ class Uses:
     ) -> Resolved | None:
         """What an import brings that no use of its name speaks of; None for what is not torch's own."""
         if isinstance(statement, ast.Import):
-            return Resolved((alias.name,)) if alias.name.startswith(_BELOW) else None
+            is_used = any(use.name.startswith(f"{alias.name}.") for use in self._found)
+            return Resolved((alias.name,)) if alias.name.startswith(_BELOW) and not is_used else None
         module, name = statement.module or "", alias.asname or alias.name
         if module.partition(".")[0] not in TOPS or statement.level or (place.scope.find(name), name) in read:
             return None  # the module that it comes from, or the use, has a finding of its own
