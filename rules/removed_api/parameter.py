@@ -30,7 +30,7 @@ from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
 from ._changes.recipes import argument_changes, matches
-from ._changes.verdict import is_guarded, require
+from ._changes.verdict import asks_for, is_guarded, require
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -92,6 +92,7 @@ def _called(
     severity = change.severity(ctx.options.target)
     if (
         is_guarded(use, ctx, reached)
+        or asks_for(use, change.keywords[0])
         or (severity is Severity.WARNING and reached.unheard)
         or (severity is Severity.ERROR and reached.caught & {"TypeError", "Exception", "BaseException"})
     ):
