@@ -319,6 +319,15 @@ def test_nothing_in_any_format_is_a_command_to_a_terminal_or_to_a_runner(name: s
         assert not command or (name == "github" and re.match(r"::(error|warning|notice) file=", line))
 
 
+def test_a_finding_says_where_its_own_facts_come_from() -> None:
+    finding = replace(FINDING, source="torch 2.0 wheel: torch/a.py")
+    text = one("full", finding)
+    assert text.count("= source: ") == text.count("= source: torch 2.0 wheel: torch/a.py") == 1
+    assert json.loads(one("json", finding))["findings"][0]["source"] == finding.source
+    (result,) = json.loads(one("sarif", finding))["runs"][0]["results"]
+    assert result["properties"] == {"source": finding.source}
+
+
 def test_statistics_count_by_rule() -> None:
     text = written("statistics", FileResult("a.py", (INFO, INFO, FINDING)), quiet=True)
     assert text.splitlines() == [

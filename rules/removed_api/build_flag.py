@@ -7,7 +7,7 @@ have libstdc++'s new strings from torch 2.7 on, and an extension with the old on
     →
     CUDAExtension("ops", sources, extra_compile_args={"cxx": ["-O3", "-std=c++20"]})
 
-Strings are looked at in files that build with `torch.utils.cpp_extension`. Silent are flags behind tests of torch's version, and
+Strings are looked at in files that build with `torch.utils.cpp_extension`. Silent are flags of other extensions, flags behind tests of torch's version, and
 extensions that keep to the stable interface (`TORCH_TARGET_VERSION`), which need none of those headers.
 
 What to do: leave the flag out: `torch.utils.cpp_extension` adds the standard that the installed torch needs.
@@ -71,12 +71,13 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if ctx.uses.once(rule.code, lambda: use) is not use or b"TORCH_TARGET_VERSION" in ctx.source.text:
         return
     places = {place.statement: place for place in ctx.uses.scopes.places}
+    others = _other_extensions(ctx)
     for node in list(ctx.uses.flow.parents):
         flag = _refused(node, ctx.options.target)
         if flag is None or not isinstance(node, ast.Constant):
             continue
         parents = _upwards(node, ctx)
-        if not _is_given(parents[-1]):
+        if not _is_given(parents[-1]) or _is_of(others, parents):
             continue
         place = places[parents[0]]  # type: ignore[index]
         reached = reach(replace(use, place=place, node=node, parents=parents), ctx.uses)
@@ -121,6 +122,24 @@ def _is_given(parent: ast.AST) -> bool:
     if isinstance(parent, ast.Call):
         return leaf(parent.func) in ("append", "insert", "extend", "str") or leaf(parent.func) in _BUILDERS
     return not isinstance(parent, (ast.Compare, ast.Expr))
+
+
+def _other_extensions(ctx: Context) -> set[ast.AST | str]:
+    """The calls that make extensions without torch's headers (`setuptools.Extension`), and the variables given to them."""
+    found: set[ast.AST | str] = set()
+    for node in ctx.uses.flow.parents:
+        name = leaf(node.func) or "" if isinstance(node, ast.Call) else ""
+        if name.endswith("Extension") and name not in _BUILDERS:
+            found |= {node, *(part.id for part in ast.walk(node) if isinstance(part, ast.Name))}
+    return found
+
+
+def _is_of(others: set[ast.AST | str], parents: tuple[ast.AST, ...]) -> bool:
+    """Whether what has these parents goes to one of those extensions."""
+    statement = parents[0]
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    given = {target.id for target in targets if isinstance(target, ast.Name)}
+    return not others.isdisjoint({*parents, *given})
 
 
 def _fix(node: ast.Constant, flag: _Flag, ctx: Context, reached: Reach) -> Fix:

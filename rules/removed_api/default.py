@@ -25,7 +25,7 @@ from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
 from ._changes.recipes import argument_changes
-from ._changes.verdict import is_guarded, oldest, require
+from ._changes.verdict import asks_for, is_guarded, oldest, require
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -57,7 +57,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         if severity is Severity.WARNING
         else bool(reached.caught & {"RuntimeError", "Exception"})
     )
-    if settled or quiet or is_guarded(use, ctx, reached):
+    if settled or quiet or is_guarded(use, ctx, reached) or asks_for(use, change.keywords[0]):
         return
     name = change.keywords[0]
     yield ctx.finding(

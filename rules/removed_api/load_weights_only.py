@@ -32,7 +32,7 @@ from torchmigrate.semantics.dataflow import Escape
 from torchmigrate.semantics.guards import reach
 from torchmigrate.semantics.resolve import leaf
 
-from ._changes.verdict import is_guarded, oldest
+from ._changes.verdict import asks_for, is_guarded, oldest
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -60,7 +60,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if call is None or target < _WARNS or _says(call):
         return
     reached = reach(use, ctx.uses)
-    if oldest(ctx, reached) >= _FLIPPED or is_guarded(use, ctx, reached):
+    if oldest(ctx, reached) >= _FLIPPED or is_guarded(use, ctx, reached) or asks_for(use, "weights_only"):
         return
     open_ended = any(keyword.arg is None for keyword in call.keywords)
     weights = _is_state_dict(call, use, ctx)

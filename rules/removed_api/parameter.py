@@ -19,7 +19,8 @@ Source: `torchmigrate/tables/data/changes.toml`, which names the wheels for each
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
 from ._changes.recipes import argument_changes, matches
-from ._changes.verdict import is_guarded, require
+from ._changes.verdict import asks_for, is_guarded, require
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -46,10 +47,18 @@ _BASES = {
 }
 """Classes that others derive from, with what their ``__init__`` takes no more, at which place among positional arguments,
 and whether it is theirs only where they are the one base: `Sampler` has lost its ``__init__``."""
+
+
+def _words(change: Change) -> Iterator[str]:
+    """What a file spells that has a call with the argument: its name as a keyword, or a word of its value."""
+    values = [
+        word for code in change.values for word in re.findall(r"\w+", code) if word not in ("True", "False")
+    ]
+    yield from values or ([""] if change.position is not None else [f"{name}=" for name in change.keywords])
+
+
 _WORDS = {
-    symbol: ()
-    if any(change.position is not None for change in of)
-    else tuple(k for change in of for k in change.keywords)
+    symbol: tuple(words) if all(words := [word for change in of for word in _words(change)]) else ()
     for symbol, of in _CHANGES.items()
     if "()" not in symbol
 }
@@ -57,7 +66,7 @@ _WORDS = {
 rule = Rule(
     code="RM711",
     symbols=tuple(dict.fromkeys((*_CHANGES, *_BASES))),
-    pairs={"torch.optim.lr_scheduler._LRScheduler": ("verbose",), **_WORDS},
+    pairs={"torch.optim.lr_scheduler._LRScheduler": ("verbose=",), **_WORDS},
     message="`{symbol}` takes another argument",
     kinds=frozenset({Kind.CALL, Kind.BASE}),
     safety=Safety.SAFE,
@@ -66,21 +75,24 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    reached = reach(use, ctx.uses)
-    if is_guarded(use, ctx, reached):
-        return
     if use.call is not None:
         for change in _CHANGES.get(use.symbol, ()):
-            yield from _called(use, use.call, ctx, change, reached)
+            if given := list(_given(use.call, change)):  # as few uses do; how they are reached takes longer
+                yield from _called(use, use.call, ctx, change, given)
     elif use.symbol in _BASES and isinstance(use.place.statement, ast.ClassDef):
-        yield from _derived(use, use.place.statement, ctx, reached)
+        reached = reach(use, ctx.uses)
+        if not is_guarded(use, ctx, reached):
+            yield from _derived(use, use.place.statement, ctx, reached)
 
 
-def _called(use: Use, call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Iterator[Finding]:
-    given = list(_given(call, change))
+def _called(
+    use: Use, call: ast.Call, ctx: Context, change: Change, given: Sequence[ast.keyword | ast.expr]
+) -> Iterator[Finding]:
+    reached = reach(use, ctx.uses)
     severity = change.severity(ctx.options.target)
     if (
-        not given
+        is_guarded(use, ctx, reached)
+        or asks_for(use, change.keywords[0])
         or (severity is Severity.WARNING and reached.unheard)
         or (severity is Severity.ERROR and reached.caught & {"TypeError", "Exception", "BaseException"})
     ):

@@ -26,6 +26,7 @@ s = a @ a.mT
 b = torch.rand(4, 2)
 x = torch.rand(1, 1, 4, 4)
 v = torch.rand(4)
+p = torch.rand(4, requires_grad=True)
 """
 
 SAME = (
@@ -58,6 +59,9 @@ SAME = (
     "torch.has_cuda",
     "str(torch.get_autocast_gpu_dtype())",
     "torch.is_autocast_cpu_enabled()",
+    "torch.autograd.grad((p * p).sum(), p, only_inputs=True)[0]",
+    "torch.autograd.grad((p * p).sum(), p, only_inputs=False)[0]",
+    "F.gumbel_softmax(100 * torch.eye(4), hard=True, eps=1e-8)",
     "torch._utils.is_compiling()",
     "functorch.vmap(torch.sin)(a)",
     "functorch.jacrev(torch.sin)(v)",

@@ -99,6 +99,7 @@ class Pairs:
             return
         spelling = spelling_of(text)
         chains = spelling.chains
+        chains |= self._keywords(chains, text)
         doubtful: dict[bytes, set[bytes]] = {}
         broken: set[bytes] = set()
         for parts in spelling.dotted:
@@ -127,10 +128,19 @@ class Pairs:
             yield from self._imported(text, chains)
             yield from self._asked(text, chains)
 
+    def _keywords(self, words: frozenset[bytes], text: bytes) -> frozenset[bytes]:
+        """The words with an equals sign that the text spells, as the keyword of a call."""
+        spelled = (keyword for keyword in self._named if keyword[:-1] in words)
+        return frozenset(keyword for keyword in spelled if _keyword(keyword[:-1]).search(text))
+
+    @cached_property
+    def _named(self) -> frozenset[bytes]:
+        return frozenset(word for words in self.words.values() for word in words if word.endswith(b"="))
+
     def _in_full(self, parts: list[bytes], words: frozenset[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """The pairs at the ends of the symbols that a dotted name begins with."""
         for (owner, name), symbol in zip(pairwise(parts), _beginnings(parts), strict=True):
-            if self._matters(symbol, words) or (name in self.owners and self._fits(_ANY, name, words)):
+            if self._matters(symbol, words):
                 yield owner, name
 
     def _matters(self, symbol: bytes, words: frozenset[bytes]) -> bool:
@@ -179,6 +189,11 @@ def _written(owner: bytes, name: bytes) -> re.Pattern[bytes]:
     """Matches a pair, or a name without one; it begins with a literal, which is what makes it fast."""
     dotted = re.escape(owner) + rb"[\s\\]*\.[\s\\]*" if owner else b""
     return re.compile(dotted + re.escape(name) + rb"(?!\w)")
+
+
+@cache
+def _keyword(name: bytes) -> re.Pattern[bytes]:
+    return re.compile(name + rb"(?<!\w" + name + rb")\s*=(?!=)")
 
 
 def _beginnings(parts: list[bytes]) -> Iterator[bytes]:

@@ -39,22 +39,31 @@ def imported(
         if not isinstance(statement, (ast.Import, ast.ImportFrom)) or not hot.reach(statement):
             continue
         for alias in statement.names:
-            resolved = _brought(statement, alias, place, names, read)
+            if isinstance(statement, ast.Import):
+                resolved = _module(alias, found)
+            else:
+                resolved = _brought(statement, alias, place, names, read)
             hit = watch.first(resolved.names) if resolved is not None else None
             if hit is not None and resolved is not None:
                 yield Use(*hit, Kind.IMPORT, alias, (statement,), place, resolved.certain)
 
 
+def _module(alias: ast.alias, found: Sequence[Use]) -> Resolved | None:
+    """The module of torch's that an import names, and no use of something in it speaks of."""
+    below = alias.name + "."
+    if not alias.name.startswith(_BELOW) or any(use.name.startswith(below) for use in found):
+        return None
+    return Resolved((alias.name,))
+
+
 def _brought(
-    statement: ast.Import | ast.ImportFrom,
+    statement: ast.ImportFrom,
     alias: ast.alias,
     place: Place,
     names: Names,
     read: set[tuple[Scope | None, str]],
 ) -> Resolved | None:
     """What an import brings that no use of its name speaks of; None for what is not torch's own."""
-    if isinstance(statement, ast.Import):
-        return Resolved((alias.name,)) if alias.name.startswith(_BELOW) else None
     module, name = statement.module or "", alias.asname or alias.name
     if module.partition(".")[0] not in _TOPS or statement.level or (place.scope.find(name), name) in read:
         return None  # the module that it comes from, or the use, has a finding of its own

@@ -5,19 +5,46 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-_LEAVES = (ast.Name, ast.Constant)
+_PLAIN = frozenset(
+    (
+        "arg",
+        "asname",
+        "attr",
+        "conversion",
+        "ctx",
+        "id",
+        "is_async",
+        "kind",
+        "level",
+        "module",
+        "rest",
+        "simple",
+        "type_comment",
+    )
+)
+"""Fields that hold no nodes, or only contexts."""
+
+
+class _Fields(dict[type, tuple[str, ...]]):
+    """The fields of each class of nodes that may hold others; none of names and constants."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        fields = () if issubclass(kind, (ast.Name, ast.Constant)) else kind._fields
+        self[kind] = tuple(field for field in fields if field not in _PLAIN)
+        return self[kind]
+
+
+_fields = _Fields()
 
 
 def children(node: ast.AST) -> list[ast.AST]:
     """The direct children of a node, but for its ``ctx``."""
     found: list[ast.AST] = []
-    if isinstance(node, _LEAVES):
-        return found
-    for name in node._fields:
+    for name in _fields[type(node)]:
         value = getattr(node, name, None)
-        if isinstance(value, list):
+        if type(value) is list:
             found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST) and name != "ctx":
+        elif isinstance(value, ast.AST):
             found.append(value)
     return found
 

@@ -117,6 +117,21 @@ def _is_called(use: Use, ctx: Context) -> bool:
     )
 
 
+def asks_for(use: Use, keyword: str) -> bool:
+    """Whether the code around asks a signature for a parameter: ``"indexing" in inspect.signature(f).parameters``."""
+    tests = [node.test for node in use.parents if isinstance(node, ast.IfExp)]
+    for place in use.place.outwards():
+        tests += [s.test for s in (place.statement, *place.before()) if isinstance(s, ast.If)]
+    return any(
+        isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], (ast.In, ast.NotIn))
+        and isinstance(node.left, ast.Constant)
+        and node.left.value == keyword
+        for test in tests
+        for node in ast.walk(test)
+    )
+
+
 def _is_asked_for(use: Use) -> bool:
     """Whether a test asks whether the name stands for anything: ``if GradScaler:``, ``not autocast``."""
     parent = use.parents[-1]
