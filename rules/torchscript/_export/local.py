@@ -14,7 +14,7 @@ from torchmigrate.semantics.resolve import leaf
 
 from .._authoring import purpose
 from .._authoring.authoring import SCRIPTS, TRACE_MODULES, TRACES
-from . import asking
+from . import asking, sampling
 from .chain import Chain
 from .compiling import compiled, eager
 from .exporting import exported
@@ -92,6 +92,7 @@ def _traced(chain: Chain) -> Fix:
     asking.check(model, chain.use, chain.ctx)
     if kind == "function":
         return compiled(chain, model, "it traces a function, which `torch.export` does not take")
+    sampling.check(model, chain.use, chain.ctx)
     return exported(chain, model, _inputs(chain))
 
 
