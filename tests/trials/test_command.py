@@ -64,6 +64,8 @@ _________________________ TestX.test_of_a_long_name[1] _________________________
 
     def test_of_a_long_name(self, a):
 >       f(a)
+tests/test_a.py:3:
+_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _
 E       RuntimeError: something that is too long for the line of a terminal
 
 tests/test_a.py:3: RuntimeError

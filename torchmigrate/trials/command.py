@@ -145,7 +145,7 @@ def _whole(message: str, test: str, text: str) -> str:
         return message
     file, _, name = test.partition("::")
     heading = rf"^_+ (?:ERROR [a-z ]+ )?{re.escape(name.replace('::', '.') or file)} _+$"
-    shown = re.search(heading + r"(?:\n(?!_+ ).*)*?\nE +(?P<message>.*)$", text, re.M)
+    shown = re.search(heading + r"(?:\n(?!_+ [^_ ]).*)*?\nE +(?P<message>.*)$", text, re.M)
     return shown["message"] if shown else message
 
 
