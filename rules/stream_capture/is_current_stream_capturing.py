@@ -9,8 +9,8 @@ torch. The functions named after one device stay, but only `Stream.is_capturing`
 
 With `device-agnostic = true` the fix writes `torch.accelerator.current_stream().is_capturing()`.
 
-Fix safety: safe where the code has made sure that the device exists (`torch.cuda.is_available()` in the same
-condition or around it). Elsewhere it is unsafe and adds a guard: the old function returns False before CUDA is
+Fix safety: safe where the code has made sure that the device exists (`torch.cuda.is_available()` or `x.is_cuda` in the
+same condition or around it). Elsewhere it is unsafe and adds a guard: the old function returns False before CUDA is
 initialized and leaves it so, while `current_stream()` initializes it. The guard `torch.cuda.is_initialized()` keeps
 that; but on a build without CUDA the old function raises a RuntimeError, and the guarded call returns False.
 

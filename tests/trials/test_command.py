@@ -54,17 +54,25 @@ def test_what_pytest_says() -> None:
 
 
 CUT = """\
+==================================== ERRORS ====================================
+_____________________ ERROR collecting tests/test_c.py ______________________
+tests/test_c.py:1: in <module>
+    import c
+E   ModuleNotFoundError: No module named 'c'
 =================================== FAILURES ===================================
 _________________________ TestX.test_of_a_long_name[1] _________________________
 
     def test_of_a_long_name(self, a):
 >       f(a)
+tests/test_a.py:3:
+_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _
 E       RuntimeError: something that is too long for the line of a terminal
 
 tests/test_a.py:3: RuntimeError
 ________________________________ test_other[2] _________________________________
 E   assert 1 == 2
 =========================== short test summary info ============================
+ERROR tests/test_c.py
 FAILED tests/test_a.py::TestX::test_of_a_long_name[1] - RuntimeError: somethin...
 FAILED tests/test_a.py::test_other[2]
 FAILED tests/test_a.py::test_unseen - Asser...
@@ -75,6 +83,7 @@ FAILED tests/test_a.py::test_unseen - Asser...
 def test_what_pytest_cuts_is_read_above() -> None:
     outcome = read(CUT, 1, 3.2)
     assert [*outcome.failures.values()] == [
+        "ModuleNotFoundError: No module named 'c'",
         "RuntimeError: something that is too long for the line of a terminal",
         "assert 1 == 2",
         "Asser...",

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+from tests.trials.test_command import is_running
 
 PROJECT = {
     "pyproject.toml": "[project]\nname = 'p'\nversion = '1'\ndependencies = ['torch>=2.13']\n",
@@ -188,20 +192,30 @@ def test_wrong_usage(project: Project, options: tuple[str, ...], message: str) -
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the signal is one of POSIX")
-def test_an_interrupt_leaves_the_project_as_it_was(project: Project, tmp_path: Path) -> None:
-    judge = project.judged("import time", "if runs == 3: print('now', flush=True); time.sleep(60)")
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_leaves_the_project_as_it_was(
+    project: Project, tmp_path: Path, sent: signal.Signals, status: int
+) -> None:
+    (tmp_path / "copies").mkdir()
+    started = tmp_path / "started"
+    judge = project.judged(
+        "import time",
+        f"if runs == 3: pathlib.Path({str(started)!r}).write_text(str(os.getpid())); time.sleep(60)",
+    )
     process = subprocess.Popen(
         [sys.executable, "-m", "torchmigrate", "fix", "--apply", "--unsafe", "--verify", judge],
         cwd=project.root,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(tmp_path / "copies")},
     )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if "run 3" in line:
-            break
-    process.send_signal(signal.SIGINT)
-    process.communicate()
-    assert process.returncode == 130
+    deadline = time.monotonic() + 60
+    while not (started.exists() and started.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(sent)
+    assert process.wait(60) == status
     assert project.changed() == {}
+    assert list((tmp_path / "copies").iterdir()) == []
+    while is_running(int(started.read_text())) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not is_running(int(started.read_text()))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -92,7 +94,8 @@ def judged(
     root, here = _project(paths)
     trial = Trial(Command(asked.command, root, here, asked.environment), asked.runs, asked.timeout, say)
     try:
-        verdict = trial.judge(fixes)
+        with _ended_by_signals():
+            verdict = trial.judge(fixes)
     except Unusable as error:
         raise Failure(f"{trial.command} cannot tell whether the fixes are right: {error}") from None
     except OSError as error:
@@ -106,6 +109,22 @@ def judged(
         verdict.before.passed,
         verdict.after.passed if verdict.after else None,
     )
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Lets SIGTERM and SIGHUP end this process as Ctrl-C does: with the command, and without leaving a copy."""
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {name: signal.signal(getattr(signal, name), end) for name in names}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(getattr(signal, name), handler)
 
 
 def _project(paths: Sequence[str]) -> tuple[Path, Path]:

@@ -143,8 +143,9 @@ def _whole(message: str, test: str, text: str) -> str:
     """The message of a test that failed, which pytest cuts to the width of a terminal, from where it shows the failure."""
     if message and not message.endswith("..."):
         return message
-    name = re.escape(test.partition("::")[2].replace("::", "."))
-    shown = re.search(rf"^_+ {name} _+$(?:\n(?!_+ ).*)*?\nE +(?P<message>.*)$", text, re.M) if name else None
+    file, _, name = test.partition("::")
+    heading = rf"^_+ (?:ERROR [a-z ]+ )?{re.escape(name.replace('::', '.') or file)} _+$"
+    shown = re.search(heading + r"(?:\n(?!_+ [^_ ]).*)*?\nE +(?P<message>.*)$", text, re.M)
     return shown["message"] if shown else message
 
 

@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from torchmigrate.semantics.resolve import string
+
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 _DEVICES = ("torch.cuda", "torch.xpu", "torch.mtia", "torch.accelerator")
 _QUESTIONS = tuple(f"{device}.is_available" for device in _DEVICES)
+_TYPES = ("cuda", "xpu", "mtia")
+_TENSORS = ("is_cuda", "is_xpu", "is_mtia")
 _CAPTURES = ("torch.cuda.graph()", "torch.xpu.graph()")
 _PROOFS = tuple(
     f"{device}.{function}"
@@ -24,13 +28,18 @@ _PROOFS = tuple(
 def is_certain(use: Use, ctx: Context) -> bool:
     """Whether the use can only be reached where an accelerator is available.
 
-    Seen are `is_available()` as an earlier conjunct, as the test of an `if` around, or as the test of an `if not`
-    before that leaves; an enclosing graph capture; and a call before in the same block that needs a device.
+    Seen are `is_available()`, or the question whether a tensor is there (`x.is_cuda`, `x.device.type == "cuda"`), as an
+    earlier conjunct, as the test of an `if` around, or as the test of an `if not` before that leaves; an enclosing
+    graph capture; and a call before in the same block that needs a device.
     """
 
     def available(test: ast.expr) -> bool:
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             return any(available(value) for value in test.values)
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq):
+            return ast.unparse(test.left).endswith("device.type") and string(test.comparators[0]) in _TYPES
+        if isinstance(test, ast.Attribute):
+            return test.attr in _TENSORS
         return isinstance(test, ast.Call) and ctx.is_named(test.func, use, *_QUESTIONS)
 
     def proves(statement: ast.stmt) -> bool:

@@ -19,7 +19,7 @@ from .syntax import Syntax
 from .values import is_cpu
 
 _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
-_COMPREHENSION = (ast.ListComp, ast.GeneratorExp)
+_COMPREHENSION = (ast.ListComp, ast.GeneratorExp, ast.DictComp)
 _ON_CPU = re.compile(r"\.cpu\(\)|\bfrombuffer\(|\bfrom_numpy\(|device=(?:torch\.device\()?['\"]cpu\b")
 
 
@@ -100,7 +100,8 @@ def _is_of_each(call: ast.Call, peer: ast.expr, parents: Mapping[ast.AST, ast.AS
     """Whether a loop, or a comprehension, collects the requests of operations with each of several peers."""
     names = _names(peer)
     parent = parents[call]
-    if isinstance(parent, _COMPREHENSION) and parent.elt is call:
+    made = parent.value if isinstance(parent, ast.DictComp) else getattr(parent, "elt", None)
+    if isinstance(parent, _COMPREHENSION) and made is call:
         return any(names & _names(generator.target) for generator in parent.generators)
     loop = _around(call, parents, ast.For, *_FUNCTION)
     if not isinstance(loop, ast.For) or "wait" in syntax.called(loop):

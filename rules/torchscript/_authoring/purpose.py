@@ -43,7 +43,7 @@ def check(use: Use, ctx: Context) -> None:
             f"nothing uses its result: it registers something with TorchScript, or checks that it can {verb}; "
             "remove it together with TorchScript"
         )
-    if is_test(ctx.source.path) and (name := _said(use)):
+    if is_test(ctx.source.path) and (name := _said(use) or _file(ctx.source.path)):
         raise NoFix(f"`{name}` is about TorchScript, and goes with it; {_INSTEAD}")
     if is_test(ctx.source.path) and ctx.options.keep_torchscript_support and _function(use) is not None:
         raise NoFix(
@@ -105,6 +105,12 @@ def _function(use: Use) -> str | None:
     """The name of the function around the use, innermost first."""
     inside = [s for s in use.place.ancestors() if isinstance(s, _Function)]
     return inside[0].name if inside else None
+
+
+def _file(path: str) -> str | None:
+    """The name of a file whose tests it says are about TorchScript: ``test_jit.py``."""
+    name = os.path.basename(path)
+    return name if re.search(r"(?<![a-z])(jit|torch_?script)(?![a-z])", name) else None
 
 
 def _said(use: Use) -> str | None:

@@ -1,4 +1,4 @@
-"""Whether what is traced asks if it is: an export takes the other branch."""
+"""Whether what is traced knows that it is: it asks, and an export takes the other branch, or silences what a trace warns of."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
+from torchmigrate.semantics.resolve import leaf
 
 from .._authoring.authoring import IF_TRACING
 from .values import binding_of, made_by
@@ -19,15 +20,20 @@ _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def check(traced: ast.expr, use: Use, ctx: Context) -> None:
-    """Raises NoFix where the function, or the class of the module, that is traced asks `torch.jit.is_tracing`."""
-    asking = [mention for mention in ctx.project.uses(*_IS_TRACING) if mention.kind is Kind.CALL]
-    if not asking:
-        return
+    """Raises NoFix where the function, or the class of the module, that is traced asks `torch.jit.is_tracing`, or
+    silences the warning of a trace that freezes something."""
     definition: ast.AST | None = (
         binding_of(traced, use.place.scope, ctx) if isinstance(traced, ast.Name) else None
     )
     if not isinstance(definition, _Function):
         definition = made_by(traced, use, ctx)
+    if definition is not None and any(leaf(node) == "TracerWarning" for node in ast.walk(definition)):
+        raise NoFix(
+            "what is traced silences `TracerWarning`: it does once what it would then do at each call"
+        )
+    asking = [mention for mention in ctx.project.uses(*_IS_TRACING) if mention.kind is Kind.CALL]
+    if not asking:
+        return
     if definition is not None:
         paths = {os.path.abspath(ctx.source.path)}
         first, last = definition.lineno, definition.end_lineno

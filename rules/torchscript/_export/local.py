@@ -15,7 +15,7 @@ from torchmigrate.semantics.resolve import leaf
 from .._authoring import purpose
 from .._authoring.authoring import SCRIPTS, TRACE_MODULES, TRACES
 from .._script import choice
-from . import asking, telling
+from . import asking, sampling, telling
 from .chain import Chain
 from .compiling import compiled, eager
 from .exporting import exported
@@ -100,6 +100,7 @@ def _traced(chain: Chain) -> Fix:
     asking.check(model, chain.use, chain.ctx)
     if kind == "function":
         return compiled(chain, model, "it traces a function, which `torch.export` does not take")
+    sampling.check(model, chain.use, chain.ctx)
     return exported(chain, model, _inputs(chain))
 
 

@@ -38,6 +38,15 @@ def depends_on_values(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return False
 
 
+def differentiates(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function calls `torch.autograd.grad` or `.backward`, of which a trace keeps nothing."""
+    calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+    named = (called for called in calls if isinstance(called, ast.Attribute))
+    return any(
+        one.attr == "backward" or (one.attr == "grad" and leaf(one.value) == "autograd") for one in named
+    )
+
+
 def _freezes(call: ast.Call) -> bool:
     """Whether a trace keeps what the call returns as a constant, though it is not one."""
     if leaf(call.func) not in (_NUMBERS if isinstance(call.func, ast.Name) else _CONVERSIONS):

@@ -139,8 +139,11 @@ def _check(function: ast.AST | None, use: Use, ctx: Context) -> tuple[Change, ..
     ):  # scripting a class gives the class, which Python runs as it is
         fate.check(use, ctx)
         mends = mended(function, use, ctx)
-    if isinstance(function, _FUNCTIONS) and _may_be_traced(ctx) and controlflow.depends_on_values(function):
-        raise NoFix(_KEPT)
+    if isinstance(function, _FUNCTIONS) and _may_be_traced(ctx):
+        if controlflow.depends_on_values(function):
+            raise NoFix(_KEPT)
+        if controlflow.differentiates(function):
+            raise NoFix("a trace keeps the gradients that a function asks for only while it is scripted")
     return mends
 
 
