@@ -53,7 +53,7 @@ def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
 def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity | None:
     """How bad the use is at the target; None where it is fine."""
     target = ctx.options.target
-    if use.kind is Kind.GUARD or is_guarded(use, ctx, reached):
+    if use.kind is Kind.GUARD or is_guarded(use, ctx, reached) or _is_own(use, change, ctx):
         return None
     severity = change.severity(target)
     if severity is Severity.ERROR:
@@ -115,6 +115,20 @@ def _is_called(use: Use, ctx: Context) -> bool:
         isinstance(node, ast.Name) and node.id == name and isinstance(parents.get(node), ast.Call)
         for node in ast.walk(owner.node)
     )
+
+
+def _is_own(use: Use, change: Change, ctx: Context) -> bool:
+    """Whether an attribute of who knows what is one that the file itself defines."""
+    if not use.symbol.startswith(".") or change.kind is changes.Kind.METHOD:
+        return False
+
+    def defines(node: ast.AST) -> bool:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return node.name == use.name
+        stored = isinstance(getattr(node, "ctx", None), ast.Store)
+        return stored and use.name in (getattr(node, "attr", None), getattr(node, "id", None))
+
+    return any(map(defines, ctx.uses.flow.parents))
 
 
 def asks_for(use: Use, keyword: str) -> bool:
