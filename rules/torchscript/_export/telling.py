@@ -8,12 +8,13 @@ import re
 from collections.abc import Sequence
 
 from torchmigrate.api import Context, Kind, NoFix
+from torchmigrate.semantics.calls import arguments, value
 from torchmigrate.semantics.dataflow import RETURNED, is_returned
 from torchmigrate.semantics.resolve import leaf
 
 from .._authoring.authoring import AUTHORING, BASES, SAVES, TRACES_ASKS, traces
 from .._script.bodies import IS_SCRIPTING
-from .._script.fate import importers
+from .._script.fate import importers, parameter_of
 from .asking import imported_from
 from .chain import Chain
 from .values import assigned_attributes, binding_of, made_by
@@ -61,16 +62,17 @@ def check(chain: Chain, model: ast.expr, target: ast.expr, known: Sequence[ast.e
     tests = [statement.test for statement in around[:inside] if isinstance(statement, ast.If)]
     for test in tests:
         _chosen(test, ctx)
+    is_plain_as_well = bool(tests) and ast.unparse(target) == ast.unparse(model)
     for node, parent in parents(target, chain).items():
         line = f"line {node.lineno}"
         call = chain.flow.parents[parent] if isinstance(parent, ast.keyword) else parent
         if isinstance(parent, ast.Attribute) and parent.attr in _SCRIPT_ONLY:
             raise NoFix(f"{line} reads `{ctx.text(parent)}`, which only a TorchScript module has")
         if isinstance(call, ast.Call) and call.func is not node and call not in known:
-            _given(call, line, chain)
+            _given(node, call, line, chain, is_plain_as_well=is_plain_as_well)
         if is_returned(node, chain.flow.parents):
-            _returned(chain)
-    _files(chain, model, is_plain_as_well=bool(tests) and ast.unparse(target) == ast.unparse(model))
+            _returned(chain, is_plain_as_well=is_plain_as_well)
+    _files(chain, model, is_plain_as_well=is_plain_as_well)
     _spelled(*_REPLICAS, ctx, {os.path.abspath(ctx.source.path)})
     if isinstance(target, ast.Attribute):
         _anywhere(chain)
@@ -115,10 +117,10 @@ def _files(chain: Chain, model: ast.expr, *, is_plain_as_well: bool) -> None:
     """Raises NoFix for what this file, that of the module's class, or the whole project says."""
     ctx, here = chain.ctx, os.path.abspath(chain.ctx.source.path)
     origins = set[str]()
-    values = assigned_attributes(ctx).get(model.attr, []) if isinstance(model, ast.Attribute) else [model]
-    for value in values:
-        definition = made_by(value, chain.use, ctx)
-        origins |= {here} if definition is not None else imported_from(value, chain.use, ctx)
+    made = assigned_attributes(ctx).get(model.attr, []) if isinstance(model, ast.Attribute) else [model]
+    for each in made:
+        definition = made_by(each, chain.use, ctx)
+        origins |= {here} if definition is not None else imported_from(each, chain.use, ctx)
     for mention in ctx.project.uses(*_CLASSES, kinds=_ASKED):
         raise NoFix(f"{mention.path}:{mention.line} asks whether something is a TorchScript module")
     for mention in ctx.project.uses(*TRACES_ASKS, kinds=_ASKED):
@@ -134,14 +136,18 @@ def _files(chain: Chain, model: ast.expr, *, is_plain_as_well: bool) -> None:
     )
 
 
-def _given(call: ast.Call, line: str, chain: Chain) -> None:
-    """Raises NoFix where a function that is given the module may want a scripted one."""
+def _given(place: ast.expr, call: ast.Call, line: str, chain: Chain, *, is_plain_as_well: bool) -> None:
+    """Raises NoFix where a function that is given the module may want a scripted one.
+
+    One that the plain module reaches as well takes both.
+    """
     ctx, name = chain.ctx, leaf(call.func) or ""
     resolved = ctx.resolve(call.func, chain.use)
     qualified = resolved.names[0] if resolved is not None else ""
+    hands = f"{line} hands it to `{ctx.text(call.func)}`"
     if qualified.startswith(_TAKES_SCRIPTED) or _WANTS_MORE.search(name):
-        raise NoFix(f"{line} hands it to `{ctx.text(call.func)}`, which may ask for TorchScript or trace it")
-    if qualified.startswith("torch."):
+        raise NoFix(f"{hands}, which may ask for TorchScript or trace it")
+    if qualified.startswith("torch.") or (isinstance(call.func, ast.Name) and name in _BUILTINS):
         return
     helper = binding_of(call.func, chain.scope, ctx) if isinstance(call.func, ast.Name) else None
     if isinstance(helper, (*_Function, ast.ClassDef)):
@@ -151,28 +157,47 @@ def _given(call: ast.Call, line: str, chain: Chain) -> None:
                 and node.attr in _SCRIPT_ONLY
                 and leaf(node.value) not in _OTHERS
             ):
-                raise NoFix(f"{line} hands it to `{name}`, which reads `{ctx.text(node)}`")
-        return
+                raise NoFix(f"{hands}, which reads `{ctx.text(node)}`")
+    if not is_plain_as_well and not (
+        isinstance(helper, _Function) and _only_calls(helper, place, call, chain)
+    ):
+        raise NoFix(f"{hands}, which may want a TorchScript module")
     paths = {path for path, _, _ in ctx.project.links(os.path.abspath(ctx.source.path)).places(qualified)}
     for mention in ctx.project.uses(*AUTHORING, *SAVES, *TRACES_ASKS, kinds=_ASKED) if paths else ():
         if os.path.abspath(mention.path) in paths:
-            raise NoFix(
-                f"{line} hands it to `{name}`, and {mention.path}:{mention.line} names `{mention.symbol}`"
-            )
+            raise NoFix(f"{hands}, and {mention.path}:{mention.line} names `{mention.symbol}`")
     _spelled(
         ("save",), _SAVES_MODULE, f"saves a module, and line {call.lineno} hands it to `{name}`", ctx, paths
     )
+    _spelled(*_REPLICAS, ctx, paths)
 
 
+def _only_calls(
+    helper: ast.FunctionDef | ast.AsyncFunctionDef, place: ast.expr, call: ast.Call, chain: Chain
+) -> bool:
+    """Whether a function of this file hands what it is given in ``place`` to nothing but torch's own functions."""
+    name = parameter_of(helper, place, call)
+    if name is None:
+        return False
+    for inner in ast.walk(helper):
+        given = [value(node) for node in arguments(inner)] if isinstance(inner, ast.Call) else []
+        if isinstance(inner, ast.Call) and any(isinstance(n, ast.Name) and n.id == name for n in given):
+            resolved = chain.ctx.resolve(inner.func, chain.use)
+            if resolved is None or not resolved.names[0].startswith("torch."):
+                return False
+    return True
+
+
+_BUILTINS = frozenset({"print", "len", "next", "iter", "isinstance", "type", "id", "repr", "str", "hasattr"})
 _OTHERS = frozenset({"torch", "np", "numpy", "plt", "json", "wandb", "image", "img", "fig"})
 """What has a method `save` and the like, and is no module."""
 
 
-def _returned(chain: Chain) -> None:
+def _returned(chain: Chain, *, is_plain_as_well: bool) -> None:
     """Raises NoFix where those that call the function around may go on to save what it returns."""
     _anywhere(chain)
-    function = chain.scope.node
-    if chain.ctx.options.keep_torchscript_support or not isinstance(function, _Function):
+    function, keeps = chain.scope.node, chain.ctx.options.keep_torchscript_support
+    if keeps or not is_plain_as_well or not isinstance(function, _Function):
         raise NoFix(f"its result {RETURNED}")
     gets = rf"(\w+)[^\n=]*=[^\n=]*\b{function.name}\([\s\S]*\b\1\.(?:{'|'.join(_SCRIPT_ONLY)})\b"
     _spelled(

@@ -161,7 +161,7 @@ def _given(place: ast.expr, call: ast.Call, scope: Scope, ctx: Context, depth: i
     helper = _helper(call, scope, ctx)
     if helper is None or not depth:
         raise NoFix(f"{line}, which may do anything with it")
-    parameter = _parameter(helper, place, call)
+    parameter = parameter_of(helper, place, call)
     scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
     inner = scopes.get(helper)
     if parameter is None or inner is None:
@@ -181,12 +181,16 @@ def _helper(call: ast.Call, scope: Scope, ctx: Context) -> ast.FunctionDef | ast
     return named[0] if len(named) == 1 and on_self else None
 
 
-def _parameter(helper: ast.FunctionDef | ast.AsyncFunctionDef, place: ast.expr, call: ast.Call) -> str | None:
+def parameter_of(
+    helper: ast.FunctionDef | ast.AsyncFunctionDef, place: ast.expr, call: ast.Call
+) -> str | None:
     """The parameter that gets the value in ``place``, an argument of ``call``."""
     keyword = next((k.arg for k in call.keywords if k.value is place), None)
     if keyword is not None:
         return keyword
-    if any(isinstance(argument, ast.Starred) for argument in call.args) or place not in call.args:
+    if place not in call.args:
+        return None
+    if any(isinstance(argument, ast.Starred) for argument in call.args[: call.args.index(place)]):
         return None
     positional = [*helper.args.posonlyargs, *helper.args.args]
     is_method = isinstance(call.func, ast.Attribute) and leaf(call.func.value) in ("self", "cls")
