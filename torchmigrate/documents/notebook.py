@@ -16,6 +16,11 @@ _LINE = re.compile(
     r"(?:!{1,2}|%(?:sx|system|env|set_env)[ \t]+|%(?=(?:pip|conda|mamba|micromamba|uv)\b))[ \t]*"
 )
 _CELL = re.compile(r"\s*%%(?:(?:ba)?sh|shell|sx|system|script[ \t][^\n]*?(?:ba|z)?sh)\b[^\n]*(?:\n|\Z)")
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.MULTILINE)
+_NAMED = re.compile(
+    r"(?<![A-Za-z])(?:py)?torch(?:[-/][a-z]+)*[-_.:=]{1,2}v?[12][.-]\d{1,2}(?!\d)[\w.-]*", re.IGNORECASE
+)
+"""A release of torch, as images and files for it are called."""
 _INSERTED = re.compile(r"(?<![${])\{(?!\{)(?!sys\.executable\})[^{}]*\}")
 
 
@@ -30,6 +35,17 @@ def read(reader: Reader, source: Source) -> None:
             reader.environment.spans.append(Span(start.end(), mask.end))
             shell.commands(reader, start.end(), mask.end)
     reader.fixed = ""
+    if named := _NAMED.search(_rest(reader)):
+        reader.environment.held = f"another cell names `{named[0]}`, which it may have to agree with"
+
+
+def _rest(reader: Reader) -> str:
+    """The text of the cells without the commands that were read, and without comments."""
+    parts, done = [], 0
+    for span in reader.environment.spans:
+        parts.append(reader.view[done : span.start])
+        done = span.end
+    return _COMMENT.sub("", "\n".join([*parts, reader.view[done:]]))
 
 
 def _fixed(command: str, line: re.Match[str] | None) -> str:

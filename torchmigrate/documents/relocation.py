@@ -204,8 +204,10 @@ class Relocation:
 
     def _images(self) -> None:
         """The image that extensions are compiled in goes with torch, and one that brings torch is torch."""
-        for image in self.environment.of(Sort.IMAGE):
-            edit = images.edit(image, self.options.target, self.chosen)
+        every = self.environment.of(Sort.IMAGE)
+        compiles = any(image.name == "nvidia/cuda" and images.is_for_compiling(image) for image in every)
+        for image in every:
+            edit = images.edit(image, self.options.target, self.chosen, compiles=compiles)
             if edit is not None:
                 self.edits.append(edit)
                 self.moves_image = True
