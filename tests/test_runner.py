@@ -15,11 +15,12 @@ from torchmigrate.run.profiles import everywhere
 from torchmigrate.run.tree import Tree
 
 MODEL = b"""import torch
+from a_layer import g
 
 
 @torch.jit.script
 def f(x):
-    return x + 1
+    return g(x)
 """
 LAYER = b"""import torch
 
@@ -38,7 +39,7 @@ def test_one_run_does_what_two_would(tmp_path: Path) -> None:
     settings, minimum = settings_of([*FLAGS, "--select", "TS1"])
     first = fixed(files, settings, minimum)
     layer, model = (first[path] for path in files)
-    assert model.after.lstrip() == b"def f(x):\n    return x + 1\n"
+    assert model.after.lstrip() == b"from a_layer import g\n\n\ndef f(x):\n    return g(x)\n"
     assert layer.after.lstrip() == b"def g(x):\n    return -x\n"
     assert (layer.before, model.before) == (LAYER, MODEL)
     assert [finding.code for finding in layer.applied] == ["TS152"]
@@ -52,7 +53,7 @@ def test_what_waits_says_what_for(tmp_path: Path) -> None:
     settings, minimum = settings_of([*FLAGS, "--select", "TS152"])
     results = fixed(files, settings, minimum)
     (finding,) = results[str(tmp_path / "a_layer.py")].result.findings
-    assert finding.withheld == f"waits for `torch.jit.script` at {tmp_path / 'b_model.py'}:4"
+    assert finding.withheld == f"waits for `torch.jit.script` at {tmp_path / 'b_model.py'}:5"
 
 
 REPEATED = """\

@@ -86,7 +86,7 @@ def read_layers(path: str) -> list[Layer]:
         table = _table(following)
         if table is None:
             raise ConfigError(f"{following}: has no table [tool.torchmigrate]")
-        if "resolve" in table:
+        if table.get("resolve", False) is not False:
             raise ConfigError(
                 f"{following}: `resolve` uses the network, which no file may ask for: use --resolve"
             )

@@ -95,12 +95,16 @@ class Calls(Expressions):
         return isinstance(owner, OnCpu) and method not in _MOVING
 
     def _makes_on_default_device(self, called: str, node: ast.Call) -> bool:
-        """Whether a function of torch that is given no device makes a tensor on the CPU: no file at hand sets another."""
+        """Whether a function of torch that is given no device makes a tensor on the CPU.
+
+        It does if the file sets no other device, and its group can carry the tensor there: else one is set elsewhere.
+        """
         literal = node.args and isinstance(node.args[0], (ast.Constant, ast.List))
         makes = called in _FACTORIES or (called == "tensor" and literal)
         return (
             bool(makes)
             and "**" not in {keyword.arg or "**" for keyword in node.keywords}
+            and self.syntax.has_gloo
             and not self.syntax.sets_default_device
         )
 

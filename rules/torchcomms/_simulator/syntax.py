@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
+from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.nodes import walk
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.resolve import leaf, string
 from torchmigrate.semantics.scopes import BindingKind
 
 from .program import Program
@@ -28,6 +29,16 @@ class Syntax:
         self.scopes = {scope.node: scope for scope in program.scopes.all}
         """The scope of each module, class and function."""
         self._tree = program.scopes.module.node
+
+    @cached_property
+    def has_gloo(self) -> bool:
+        """Whether the file makes a default group that takes tensors on the CPU, which ``nccl`` alone does not."""
+        for node in walk(self._tree):
+            if isinstance(node, ast.Call) and leaf(node.func) == "init_process_group":
+                backend = argument(node, 0, "backend")
+                if backend is None or "gloo" in (string(backend) or ""):
+                    return True
+        return False
 
     @cached_property
     def sets_default_device(self) -> bool:
