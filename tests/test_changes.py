@@ -27,7 +27,7 @@ OTHERWISE = {
 """What the ledger has up to torch 2.3, although the sources of 2.2 do not spell it."""
 
 
-OF_ARGUMENTS = ("PG301", "PG304", "PG305")
+OF_ARGUMENTS = ("PG301", "PG304", "PG305", "RM711")
 """Rules that say something of an argument, and nothing of the function that takes it."""
 
 
