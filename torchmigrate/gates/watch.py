@@ -81,13 +81,15 @@ class Watch:
                 return prefix + "*"
         return None
 
-    def named_in(self, text: str, *, of_command: bool) -> tuple[str, str] | None:
-        """The symbol, and its name, that the text of a string is (an environment variable), or that it runs by
-        ``-m`` (a module); ``of_command`` says whether it is a part of a command, so that it may be the module alone."""
+    def named_in(self, text: str, *, is_module: bool) -> tuple[str, str] | None:
+        """The symbol, and its name, that the text of a string is (an environment variable), or that it runs by ``-m``.
+
+        ``is_module`` says whether a command has ``-m`` in front of it, so that the text may be the module alone.
+        """
         if text in self._variables:
             return self._variables[text], text
         for name, symbol in self._modules.items():
-            if (of_command and text == name) or re.search(rf"-m\s+{re.escape(name)}(?![\w.])", text):
+            if (is_module and text == name) or re.search(rf"-m\s+{re.escape(name)}(?![\w.])", text):
                 return symbol, name
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from torchmigrate.gates.watch import Watch
 from torchmigrate.model.vocabulary import Kind
@@ -101,8 +102,7 @@ class Walk:
             if around.kind is Kind.ANNOTATION and isinstance(node.value, str):
                 self._string_annotation(node, around)
             elif isinstance(node.value, str):
-                of_command = isinstance(around.parents[-1], (ast.List, ast.Tuple))
-                hit = self._watch.named_in(node.value, of_command=of_command)
+                hit = self._watch.named_in(node.value, is_module=_follows_m(node, around.parents[-1]))
                 if hit is not None:
                     self._add(*hit, Kind.STRING, node, around, True)
         else:
@@ -215,6 +215,12 @@ class Walk:
                 part.col_offset += node.col_offset + len(quotes)
                 part.end_col_offset = (part.end_col_offset or 0) + node.col_offset + len(quotes)
         self._visit(expression, around)
+
+
+def _follows_m(node: ast.Constant, parent: ast.AST) -> bool:
+    """Whether a string is what a command's ``-m`` runs: ``[sys.executable, "-m", "torch.distributed.launch"]``."""
+    parts = parent.elts if isinstance(parent, (ast.List, ast.Tuple)) else []
+    return any(string(option) == "-m" and module is node for option, module in pairwise(parts))
 
 
 def _is_result(resolved: Resolved) -> bool:
