@@ -114,8 +114,8 @@ class Project:
     def _search(
         self, sought: tuple[Sought, ...], beside: str, paths: Sequence[str]
     ) -> Iterator[tuple[str, int]]:
-        compiled = [
-            ([word.encode() for word in words], [re.compile(e.encode()) for e in expressions])
+        encoded = [
+            ([word.encode() for word in words], [expression.encode() for expression in expressions])
             for words, expressions in sought
         ]
         for path in paths:
@@ -125,9 +125,12 @@ class Project:
                 text = self._read(path)
             except OSError:
                 continue
-            for words, expressions in compiled:
-                found = [all(w in text for w in words) and e.search(text) for e in expressions]
-                if all(found) and isinstance(found[0], re.Match):
+            for words, expressions in encoded:
+                if not all(word in text for word in words):
+                    continue
+                # To compile an expression takes longer than to search most files: it is done where the words are.
+                found = [re.search(expression, text) for expression in expressions]
+                if all(found) and found[0] is not None:
                     yield path, text.count(b"\n", 0, found[0].start()) + 1
                     break
 
