@@ -40,7 +40,7 @@ def mended(scripted: ast.AST | None, use: Use, ctx: Context) -> tuple[Change, ..
 def _mended(scripted: ast.AST | None, use: Use, ctx: Context) -> Iterator[tuple[Difference, list[Change]]]:
     """What differs and can be changed to be no difference, and how. Raises NoFix where something cannot."""
     for function in reached(scripted, use.place.scope, ctx):
-        for difference in differences(function, ctx.text(function)):
+        for difference in _differences(function, ctx):
             if not difference.operands or not is_located(difference.node, ctx.uses.flow.parents):
                 raise _no_python(difference)
             yield (
@@ -50,6 +50,10 @@ def _mended(scripted: ast.AST | None, use: Use, ctx: Context) -> Iterator[tuple[
         _asks(function, ctx)
         if any(isinstance(node, (ast.Raise, ast.Assert)) for node in ast.walk(function)):
             _caught(ctx)
+
+
+def _differences(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> list[Difference]:
+    return ctx.uses.once(("differences", function), lambda: list(differences(function, ctx.text(function))))
 
 
 def _no_python(difference: Difference) -> NoFix:

@@ -163,7 +163,7 @@ def _is_small(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def _varies(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> str | None:
     """What shows that sizes change inside a function from call to call."""
-    types = Typed(function, ctx.text(function))
+    types = ctx.uses.once(("types", function), lambda: Typed(function, ctx.text(function)))
     masks = {
         target.id
         for node in ast.walk(function)
