@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from rules.torchscript._script.language import differences
+from rules.torchscript._script.types import Typed
 from tests.executed.torchscript import torch
 
 pytestmark = [
@@ -156,6 +157,6 @@ def test_a_difference_is_reported_where_there_is_one(name: str, tmp_path: Path) 
     assert isinstance(function, ast.FunctionDef)
     found = [
         difference.reason
-        for difference in differences(function, ast.get_source_segment(text, function) or "")
+        for difference in differences(function, Typed(function, ast.get_source_segment(text, function) or ""))
     ]
     assert bool(found) == (name in DIFFERENT), found

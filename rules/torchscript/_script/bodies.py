@@ -12,6 +12,7 @@ from torchmigrate.semantics.dataflow import is_located
 
 from .._export.values import binding_of
 from .language import Difference, differences
+from .types import typed
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -53,7 +54,7 @@ def _mended(scripted: ast.AST | None, use: Use, ctx: Context) -> Iterator[tuple[
 
 
 def _differences(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> list[Difference]:
-    return ctx.uses.once(("differences", function), lambda: list(differences(function, ctx.text(function))))
+    return ctx.uses.once((differences, function), lambda: list(differences(function, typed(function, ctx))))
 
 
 def _no_python(difference: Difference) -> NoFix:

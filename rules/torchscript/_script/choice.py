@@ -11,7 +11,7 @@ from torchmigrate.api import NoFix
 from torchmigrate.semantics.resolve import leaf
 
 from .._authoring.authoring import is_traced, traces
-from .types import Typed
+from .types import Typed, typed
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -163,7 +163,7 @@ def _is_small(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def _varies(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> str | None:
     """What shows that sizes change inside a function from call to call."""
-    types = ctx.uses.once(("types", function), lambda: Typed(function, ctx.text(function)))
+    types = typed(function, ctx)
     masks = {
         target.id
         for node in ast.walk(function)

@@ -33,9 +33,8 @@ class Difference(NamedTuple):
     """What Python has to make a list of, as TorchScript does, so that there is no difference any more."""
 
 
-def differences(function: _Function, text: str) -> Iterator[Difference]:
-    """Where a function, whose source is ``text``, would not do as Python what it does as TorchScript."""
-    types = Typed(function, text)
+def differences(function: _Function, types: Typed) -> Iterator[Difference]:
+    """Where a function, in which these ``types`` are known, would not do as Python what it does as TorchScript."""
     parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
     for parameter in function.args.args:
         if types.parameters.get(parameter.arg) == frozenset({"BroadcastingList"}):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.resolve import leaf, string
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context
 
 Types = frozenset[str]
 """What an expression may be, in the words below; empty where the code does not show it.
@@ -101,6 +105,11 @@ _TENSOR_ATTRIBUTES = {
 }
 _GIVES_TENSOR = frozenset({"T", "mT", "H", "mH", "data", "grad", "real", "imag"})
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def typed(function: _Function, ctx: Context) -> Typed:
+    """The types in a function of the file at hand, worked out once."""
+    return ctx.uses.once((Typed, function), lambda: Typed(function, ctx.text(function)))
 
 
 class Typed:
