@@ -106,6 +106,29 @@ def test_what_a_rule_notes_in_one_file_is_known_in_all() -> None:
     assert finding.message == "saved elsewhere"
 
 
+def test_a_rule_that_asks_too_early_is_asked_again() -> None:
+    """What it would work out after its question waits until there is an answer, and what it said before counts once."""
+    answers = []
+
+    def check(use: Use, ctx: Context) -> Iterator[Finding]:
+        yield ctx.finding(use, "said before")
+        answers.append(bool(ctx.project.uses("torch.jit.load")))
+        yield ctx.finding(use, "said after")
+
+    rule = Rule("XX902", ("torch.jit.load",))
+    rule.check(check)
+    engine = Engine(RuleSet([rule], Options((2, 15), (2, 0))))
+    project = Project()
+    project.is_complete = False
+    early = engine.scan("a.py", b"import torch\ntorch.jit.load(f)\n", project)
+    assert (early.result.findings, early.result.errors, early.facts.provisional) == ((), (), True)
+    project.mention(early.facts.mentions)
+    project.is_complete = True
+    late = engine.scan("a.py", b"import torch\ntorch.jit.load(f)\n", project)
+    assert [finding.message for finding in late.result.findings] == ["said before", "said after"]
+    assert answers == [True]
+
+
 def test_nothing_of_a_file_outlives_its_scan() -> None:
     """What rules work out about a file refers to its tree: kept anywhere else, it would never be freed."""
     files = [Input(str(path)) for path in sorted(FIXTURES.rglob("case*.py"))]

@@ -227,7 +227,7 @@ def test_what_a_worker_sends_back_names_nothing(tmp_path: Path) -> None:
         assert received.scan is not None
         assert received.scan.result.findings
         looker = Looker(Engines(profiles, Cache(None)), project, Cache(None))
-        assert received == looker.look(item[0], Input(*item[1:]), first=False)
+        assert received == looker.look(item[0], Input(*item[1:]))
         for travels in (item, sent):
             names = [op.name for op, _, _ in pickletools.genops(pickle.dumps(travels, 4))]
             assert not {"GLOBAL", "STACK_GLOBAL", "REDUCE", "NEWOBJ", "INST", "OBJ", "BUILD"} & set(names)

@@ -15,6 +15,7 @@ import pytest
 
 from tests.support import settings_of
 from torchmigrate.project.files import Input
+from torchmigrate.project.project import Project
 from torchmigrate.run import runner, sharing, workers
 from torchmigrate.run.looker import Looker
 from torchmigrate.run.profiles import everywhere
@@ -52,6 +53,16 @@ def test_a_fault_is_not_swallowed() -> None:
 
 def _divider() -> Callable[[int], float]:
     return lambda number: 1 / number
+
+
+@pytest.mark.parametrize("folder", [None, "cache"])
+def test_a_process_looks_into_no_file_without_a_mark(tmp_path: Path, folder: str | None) -> None:
+    settings, minimum = settings_of([])
+    profiles = {str(tmp_path): everywhere(settings, minimum)(str(tmp_path))}
+    project = Project(["a.py"])
+    project.is_complete = False
+    look = sharing.work(profiles, project, str(tmp_path / folder) if folder else None)
+    assert look((str(tmp_path / "a.py"), "a.py", b"import torch\n")) == (None, None, False)
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
@@ -113,10 +124,10 @@ def test_a_file_whose_process_dies_is_reported(tmp_path: Path, monkeypatch: pyte
         (tmp_path / f"m{number:03}.py").write_text("import torch\nx: torch.jit.Final = 1\n")
     look = Looker.look
 
-    def deadly(self: Looker, path: str, file: Input, *, first: bool) -> object:
+    def deadly(self: Looker, path: str, file: Input) -> object:
         if path.endswith("m123.py"):
             os.kill(os.getpid(), signal.SIGKILL)
-        return look(self, path, file, first=first)
+        return look(self, path, file)
 
     monkeypatch.setattr(Looker, "look", deadly)
     monkeypatch.setattr(

@@ -106,10 +106,10 @@ def test_an_interrupt_while_processes_work(tmp_path: Path) -> None:
         sharing.WORTHWHILE = 20
         main, look = os.getpid(), Looker.look
 
-        def interrupting(self: Looker, path: str, file: Input, *, first: bool) -> object:
+        def interrupting(self: Looker, path: str, file: Input) -> object:
             if os.getpid() != main and path.endswith("m00007.py"):
                 os.killpg(main, signal.SIGINT)
-            return look(self, path, file, first=first)
+            return look(self, path, file)
 
         Looker.look = interrupting  # type: ignore[assignment, method-assign]
 

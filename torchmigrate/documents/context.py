@@ -32,9 +32,9 @@ class ReferenceContext:
 
     @property
     def project(self) -> Project:
-        """The facts about all files. They are complete at the latest when the file is looked at again."""
+        """The facts about all files. Raises Incomplete while they are not known, which ends the look at a use."""
         self.asked_project = True
-        return self._project
+        return self._project.asked()
 
     def move(self, reference: Reference) -> Fix:
         """The fix that moves all that is installed together with a reference; raises NoFix where there is none."""

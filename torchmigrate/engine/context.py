@@ -47,6 +47,8 @@ class Context:
     _project: Project
     options: Options
     rule: Rule
+    notes: bool = False
+    """Whether the rule notes something for other files, instead of finding something in this one."""
     asked_project: bool = False
     """Whether the rule has asked about the project, whatever about."""
     grounded_on_project: bool = False
@@ -54,9 +56,12 @@ class Context:
 
     @property
     def project(self) -> Project:
-        """The facts about all files. They are complete at the latest when the file is looked at again."""
+        """The facts about all files. Raises Incomplete while they are not known, which ends the look at a use.
+
+        What rules note are such facts: who notes is given what is known by then.
+        """
         self.asked_project = self.grounded_on_project = True
-        return self._project
+        return self._project if self.notes else self._project.asked()
 
     asked_elsewhere: bool = False
     """Whether the rule has asked about files that no rule looks into."""

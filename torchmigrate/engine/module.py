@@ -87,8 +87,8 @@ class Module(Subject):
         """Breaks the cycles that would keep the tree until the next collection."""
         self.uses.release()
 
-    def _context(self, rule: Rule) -> Context:
-        return Context(self._source, self.uses, self._project, self._rules.options, rule)
+    def _context(self, rule: Rule, *, notes: bool = False) -> Context:
+        return Context(self._source, self.uses, self._project, self._rules.options, rule, notes)
 
     def _place(self, use: Use) -> Location:
         return self._source.location(self._source.span(use.node))
@@ -100,7 +100,7 @@ class Module(Subject):
             line = use.node.lineno
             yield Mention(use.symbol, use.kind, path, line, _constants(use))
             for note, rule in self._rules.noting(use.symbol):
-                noted = partial(note, use, self._context(rule))
+                noted = partial(note, use, self._context(rule, notes=True))
                 for one in said.noted(rule.code, noted, partial(self._place, use)):
                     name, details = one if isinstance(one, tuple) else (one, ())
                     yield Mention(name, use.kind, path, line, details)

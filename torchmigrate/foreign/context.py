@@ -37,9 +37,9 @@ class ForeignContext:
 
     @property
     def project(self) -> Project:
-        """The facts about all files. They are complete at the latest when the file is looked at again."""
+        """The facts about all files. Raises Incomplete while they are not known, which ends the look at a use."""
         self.asked_project = True
-        return self._project
+        return self._project.asked()
 
     def runs(self, *languages: str, below: str | None = None) -> str:
         """Where the project calls the runtime in one of ``languages`` (in any: none given), as ``path:line``.

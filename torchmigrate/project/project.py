@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 UNSEEN = "only these files are seen, and others of their project may depend on the old code"
 """Why a fix is unsafe whose ground is that nothing else in the project …"""
 
+
+class Incomplete(Exception):
+    """A rule asks about a project of which not all files are known yet; it is asked again when they are."""
+
+
 Sought = tuple[tuple[str, ...], tuple[str, ...]]
 """Words and regular expressions that a file is searched for."""
 
@@ -41,6 +46,8 @@ class Project:
     ) -> None:
         self.is_whole = is_whole
         """Whether these are all files that can observe each other: what is not among them, nobody does."""
+        self.is_complete = True
+        """Whether all files have told what they are to tell."""
         self.exports: dict[str, dict[str, str]] = {}
         """For each file, its global names that stand for something of torch's, with torch's name for it."""
         self._mentions: dict[str, list[Mention]] = {}
@@ -57,6 +64,12 @@ class Project:
     def __contains__(self, path: str) -> bool:
         """Whether the file is one of those that are looked at."""
         return path in self._paths
+
+    def asked(self) -> Project:
+        """The project, for a rule that asks about it. Raises Incomplete."""
+        if not self.is_complete:
+            raise Incomplete
+        return self
 
     def text(self, path: str) -> bytes | None:
         """The content of one of the files; None for any other, and for one that cannot be read."""

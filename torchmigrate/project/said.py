@@ -9,6 +9,7 @@ from typing import TypeVar
 from torchmigrate.model.faults import fault
 from torchmigrate.model.findings import FileError, Finding, Location
 from torchmigrate.project.mentions import Mention
+from torchmigrate.project.project import Incomplete
 from torchmigrate.text.source import SourceError
 
 T = TypeVar("T")
@@ -39,13 +40,18 @@ class Said:
             self.findings = [finding for finding in self.findings if finding.code != code]
 
     def noted(self, code: str, ask: Callable[[], Iterable[T]], place: Callable[[], Location]) -> list[T]:
-        """What a part of the rule ``code`` gives: nothing once the rule has failed here. Raises as `ask` does."""
+        """What a part of the rule ``code`` gives: nothing once the rule has failed here, or as long as it has to wait.
+
+        Raises as `ask` does.
+        """
         if code in self.faults:
             return []
         try:
             return list(ask())
         except (SourceError, RecursionError):
             raise
+        except Incomplete:
+            return []
         except Exception as error:
             self.faults[code] = fault(error, self.path, code, place())
             return []

@@ -45,15 +45,16 @@ class Looker:
         self.scanned = 0
         """How many files an engine has looked into."""
 
-    def look(self, place: str, file: Input, *, first: bool) -> Look:
-        """What the file at ``place`` gives; ``first``: while nothing is known of the others, so that it can be kept."""
+    def look(self, place: str, file: Input) -> Look:
+        """What the file at ``place`` gives; it can be kept as long as nothing that it gives depends on others."""
+        is_first = not self.project.is_complete
         try:
             data = file.read()
         except OSError as error:
             return Look.failure(file, f"cannot be read: {error.strerror or error}")
-        if first and not self.engines.screen.concerns(file.path, data):
+        if is_first and not self.engines.screen.concerns(file.path, data):
             return Look(None)
-        key = self._key(place, file, data) if first and self.cache.keeps else None
+        key = self._key(place, file, data) if is_first and self.cache.keeps else None
         if key is not None:
             from torchmigrate.engine.engine import Scan
 

@@ -111,6 +111,7 @@ class Scanner:
         known = self.known or (memory.load(self.files) if memory is not None else None) or Known()
         changed = known.changed(self.stamps)
         fresh = [place for place in self.files if place in changed or place in self._reported]
+        self.project.is_complete = False
         facts = self._first_looks(fresh, progress)
         if known.holds(facts, changed, self.stamps):
             self.project.exports = dict(known.exports)
@@ -125,6 +126,7 @@ class Scanner:
             self._link(facts, fresh)
         for told in facts.values():
             self.project.mention(told.mentions)
+        self.project.is_complete = True
         self._last_looks([place for place in self.named if place in facts and facts[place].provisional])
         self._settle()
         self.known = Known(self.stamps.by_place, facts, self.project.exports)
@@ -137,7 +139,7 @@ class Scanner:
         """What files tell while nothing is known of the others."""
         files = {place: self.files[place] for place in places}
         facts: dict[str, Facts] = {}
-        for done, (place, look) in enumerate(sharing.looks(self._looker, files, first=True)):
+        for done, (place, look) in enumerate(sharing.looks(self._looker, files)):
             if progress is not None:
                 progress(done, len(files))
             self.failed = self.failed or look.failed
@@ -151,7 +153,7 @@ class Scanner:
     def _last_looks(self, places: Sequence[str]) -> None:
         """What files give with all that is known of the others."""
         files = {place: self.files[place] for place in places}
-        for place, look in sharing.looks(self._looker, files, first=False):
+        for place, look in sharing.looks(self._looker, files):
             self.failed = self.failed or look.failed
             if look.scan is not None:
                 self._asked_elsewhere |= look.scan.facts.asked_elsewhere

@@ -28,31 +28,30 @@ Sent = tuple[bytes | None, bytes | None, bool]
 """What it sends back: a `Look`, of which the scan is packed."""
 
 
-def looks(looker: Looker, files: Mapping[str, Input], *, first: bool) -> Iterator[tuple[str, Look]]:
-    """What each of the ``files``, by place, gives with what is known of the project; ``first``: while nothing is.
+def looks(looker: Looker, files: Mapping[str, Input]) -> Iterator[tuple[str, Look]]:
+    """What each of the ``files``, by place, gives with what is known of the project.
 
     In processes of their own from where on it is worthwhile for what is left; then in no particular order.
     """
-    hits = 0 if first else _PRIOR
+    hits = _PRIOR if looker.project.is_complete else 0
     places = list(files)
     for done, place in enumerate(places):
         share = hits / (done + _PRIOR)
         if looker.engines.jobs != 1 and (len(places) - done) * (1 + 7 * share) >= WORTHWHILE:
-            yield from _shared(looker, {place: files[place] for place in places[done:]}, first=first)
+            yield from _shared(looker, {place: files[place] for place in places[done:]})
             return
         before = looker.scanned
-        yield place, looker.look(place, files[place], first=first)
+        yield place, looker.look(place, files[place])
         hits += looker.scanned - before
 
 
-def _shared(looker: Looker, files: Mapping[str, Input], *, first: bool) -> Iterator[tuple[str, Look]]:
+def _shared(looker: Looker, files: Mapping[str, Input]) -> Iterator[tuple[str, Look]]:
     from torchmigrate.run import workers
 
     looker.engines.of(next(iter(files)))  # what it imports, processes that are forked need not
     looker.cache.release()  # a connection must not live on in two processes
     count = workers.processes(looker.engines.jobs)
-    folder = looker.cache.folder if first else None
-    make = partial(work, looker.engines.profiles, looker.project, folder)
+    make = partial(work, looker.engines.profiles, looker.project, looker.cache.folder)
     items = [(place, file.path, file.data) for place, file in files.items()]
     for (place, *_), sent in workers.map_all(make, items, count):
         yield (
@@ -62,14 +61,14 @@ def _shared(looker: Looker, files: Mapping[str, Input], *, first: bool) -> Itera
 
 
 def work(profiles: Mapping[str, Profile], project: Project, folder: str | None) -> Callable[[Item], Sent]:
-    """The work of a worker process: a look with what is known of the project, or of the cache in a folder."""
+    """The work of a worker process: looks with what is known of the project, and of the cache in a folder."""
     cache = Cache(folder)
     looker = Looker(Engines(profiles, cache), project, cache)
     looker.garbage.__enter__()
 
     def look(item: Item) -> Sent:
         place, shown, data = item
-        scan, key, failed = looker.look(place, Input(shown, data), first=folder is not None)
+        scan, key, failed = looker.look(place, Input(shown, data))
         return None if scan is None else pack(scan), key, failed
 
     return look

@@ -50,7 +50,12 @@ class HotLines:
             for star in scope.stars
             for name in self._brought_by(star.module)
         }
-        waiting = [(scope, name) for scope in self._scopes.all for name in scope.bindings]
+        waiting = [
+            (scope, name)
+            for scope in self._scopes.all
+            for name, bindings in scope.bindings.items()
+            if any(binding.kind is not BindingKind.OTHER for binding in bindings)
+        ]
         while True:
             self._hiding |= fresh
             hot.update(map(line_of, spelled(fresh, text)))

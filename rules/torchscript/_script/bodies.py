@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Kind, NoFix
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.dataflow import is_located
+from torchmigrate.semantics.nodes import walk
 
 from .._export.values import binding_of
 from .language import Difference, differences
@@ -49,7 +50,7 @@ def _mended(scripted: ast.AST | None, use: Use, ctx: Context) -> Iterator[tuple[
                 [replace(operand, "list({operand})", operand=operand) for operand in difference.operands],
             )
         _asks(function, ctx)
-        if any(isinstance(node, (ast.Raise, ast.Assert)) for node in ast.walk(function)):
+        if any(isinstance(node, (ast.Raise, ast.Assert)) for node in walk(function)):
             _caught(ctx)
 
 
@@ -65,7 +66,7 @@ def _asks(function: ast.AST, ctx: Context) -> None:
     asking = ctx.uses.once(
         IS_SCRIPTING, lambda: [use for use in ctx.uses.found if use.symbol in IS_SCRIPTING]
     )
-    inside = set(ast.walk(function)) if asking else set()
+    inside = set(walk(function)) if asking else set()
     for use in asking:
         if use.kind is Kind.CALL and use.node in inside:
             raise NoFix(
@@ -93,7 +94,7 @@ def reached(
         assert isinstance(function, _Function)
         yield function
         inner = scopes.get(function, scope)
-        for node in ast.walk(function):
+        for node in walk(function):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 callee = binding_of(node.func, inner, ctx)
                 if isinstance(callee, _Function) and callee not in found:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
+from torchmigrate.semantics.nodes import walk
 from torchmigrate.semantics.resolve import leaf
 
 from .._authoring.authoring import is_traced, traces
@@ -106,13 +107,11 @@ def _switch(use: Use, ctx: Context) -> int | None:
         if isinstance(statement, (ast.If, ast.Match, ast.Try)):
             region = statement
         if isinstance(statement, _Function):
-            region = (
-                statement if any(isinstance(s, (ast.If, ast.Match)) for s in ast.walk(statement)) else region
-            )
+            region = statement if any(isinstance(s, (ast.If, ast.Match)) for s in walk(statement)) else region
             break
     chosen = next((p for p in use.parents if isinstance(p, ast.IfExp)), None)
     for root in filter(None, (region, chosen)):
-        for node in ast.walk(root):
+        for node in walk(root):
             if isinstance(node, (ast.Attribute, ast.Name)) and ctx.is_named(node, use, "torch.compile"):
                 return node.lineno
             if isinstance(node, (ast.If, ast.IfExp)) and _COMPILES.search(ast.unparse(node.test)):
@@ -149,9 +148,9 @@ def _said(node: ast.stmt, ctx: Context) -> Iterator[tuple[int, str]]:
 
 def _is_small(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a function is a few operations on elements: plain Python runs it nearly as fast."""
-    if sum(isinstance(node, ast.stmt) for node in ast.walk(function)) > _SMALL:
+    if sum(isinstance(node, ast.stmt) for node in walk(function)) > _SMALL:
         return False
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, (ast.For, ast.While, ast.comprehension)):
             return False
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
@@ -166,12 +165,12 @@ def _varies(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> s
     types = typed(function, ctx)
     masks = {
         target.id
-        for node in ast.walk(function)
+        for node in walk(function)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Compare)
         for target in node.targets
         if isinstance(target, ast.Name) and "Tensor" in types(node.value.left)
     }
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.While(test=test) if not isinstance(test, ast.Constant):
                 return f"line {node.lineno} loops as long as values say"

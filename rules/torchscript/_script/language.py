@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchmigrate.semantics import nodes
 from torchmigrate.semantics.resolve import leaf
 
 from .types import LISTS, NOTHING, NUMBERS, NUMERIC, TUPLES, Typed, Types
@@ -35,11 +36,11 @@ class Difference(NamedTuple):
 
 def differences(function: _Function, types: Typed) -> Iterator[Difference]:
     """Where a function, in which these ``types`` are known, would not do as Python what it does as TorchScript."""
-    parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    parents = nodes.parents(function)
     for parameter in function.args.args:
         if types.parameters.get(parameter.arg) == frozenset({"BroadcastingList"}):
             yield Difference(parameter, "takes one number for a list, which only TorchScript repeats")
-    for node in ast.walk(function):
+    for node in nodes.walk(function):
         if reason := _reason(node, types, parents):
             yield Difference(node, reason, tuple(_lists(node, types)))
 

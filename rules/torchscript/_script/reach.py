@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind
 from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.nodes import walk
 
 from .._authoring.authoring import SCRIPTS
 from .._authoring.inert import REACHES
@@ -52,7 +53,7 @@ def _first(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def _is_closed(function: ast.AST, scope: Scope, ctx: Context) -> bool:
     """Whether a function calls nothing of the project but functions of its file, and knows none of its classes."""
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Call) and not _is_known(node.func, scope, ctx):
             return False
         annotation = node.annotation if isinstance(node, (ast.arg, ast.AnnAssign)) else None
@@ -91,6 +92,6 @@ def _is_plain(annotation: ast.expr) -> bool:
             annotation = ast.parse(annotation.value, mode="eval").body
         except SyntaxError:
             return False
-    names = {node.id for node in ast.walk(annotation) if isinstance(node, ast.Name)}
-    attributes = {node.attr for node in ast.walk(annotation) if isinstance(node, ast.Attribute)}
+    names = {node.id for node in walk(annotation) if isinstance(node, ast.Name)}
+    attributes = {node.attr for node in walk(annotation) if isinstance(node, ast.Attribute)}
     return names <= _TYPES | {"torch", "typing", "t", "tp"} and attributes <= _TYPES

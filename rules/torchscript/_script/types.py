@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from torchmigrate.semantics.nodes import walk
 from torchmigrate.semantics.resolve import leaf, string
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Typed:
         self.parameters, self.returned = signature(function, text)
         self._variables = dict(self.parameters)
         for _ in range(2):  # what a loop assigns, its next round reads
-            for node in ast.walk(function):
+            for node in walk(function):
                 self._assign(node)
 
     def __call__(self, node: ast.AST | None) -> Types:
