@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from torchmigrate.gates.gate import Gate
 from torchmigrate.model.symbols import join, segments
@@ -81,15 +81,17 @@ class Watch:
                 return prefix + "*"
         return None
 
-    def named_in(self, text: str, *, is_module: bool) -> tuple[str, str] | None:
+    def named_in(self, text: str, is_module: Callable[[], bool]) -> tuple[str, str] | None:
         """The symbol, and its name, that the text of a string is (an environment variable), or that it runs by ``-m``.
 
-        ``is_module`` says whether a command has ``-m`` in front of it, so that the text may be the module alone.
+        ``is_module`` tells whether a command has ``-m`` in front of it, so that the text may be the module alone.
         """
         if text in self._variables:
             return self._variables[text], text
         for name, symbol in self._modules.items():
-            if (is_module and text == name) or re.search(rf"-m\s+{re.escape(name)}(?![\w.])", text):
+            if text == name:
+                return (symbol, name) if is_module() else None
+            if name in text and re.search(rf"-m\s+{re.escape(name)}(?![\w.])", text):
                 return symbol, name
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 from torchmigrate.gates.watch import Watch
@@ -102,7 +103,7 @@ class Walk:
             if around.kind is Kind.ANNOTATION and isinstance(node.value, str):
                 self._string_annotation(node, around)
             elif isinstance(node.value, str):
-                hit = self._watch.named_in(node.value, is_module=_follows_m(node, around.parents[-1]))
+                hit = self._watch.named_in(node.value, partial(_follows_m, node, around.parents[-1]))
                 if hit is not None:
                     self._add(*hit, Kind.STRING, node, around, True)
         else:
