@@ -22,11 +22,18 @@ COMMAND = re.compile(r"##(?=(?:vso)?\[)", re.IGNORECASE)
 """What begins a command to the runners of GitHub's workflows and of Azure Pipelines, wherever it stands in a line."""
 
 
+def is_plain(text: str) -> bool:
+    """Whether `escape` would leave ``text`` as it is, as most is; and each character takes one column."""
+    return text.isascii() and text.isprintable() and "##" not in text
+
+
 def escape(text: str) -> str:
     r"""``text`` in one line in which nothing controls the terminal: ``\x1b`` for an escape, a tab as it is.
 
     Nor the runners of GitHub's workflows and of Azure Pipelines; see `COMMAND`.
     """
+    if is_plain(text):
+        return text
     return COMMAND.sub(r"#\\x23", _UNSAFE.sub(lambda found: _visible(ord(found[0])), text))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import IO
 
-from torchmigrate.console.terminal import COMMAND, escape, file_url, linked, shown, wrapped
+from torchmigrate.console.terminal import COMMAND, escape, file_url, is_plain, linked, shown, wrapped
 from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.reporters import summary
@@ -163,6 +163,11 @@ def _underlined(line: str, start: int, end: int) -> tuple[str, str]:
     """``line`` safe to print, and the carets below it, cut to a width that can be read."""
     import unicodedata
 
+    cut = line[:MAX_WIDTH]
+    if is_plain(cut):
+        dots = " …" if len(line) > MAX_WIDTH else ""
+        end = min(end, len(cut))
+        return cut + dots, " " * min(start, len(cut)) + ("^" * (end - start) or "^")
     text, blank, carets = "", "", ""
     for index, character in enumerate(line[:MAX_WIDTH]):
         printed = "    " if character == "\t" else escape(character)

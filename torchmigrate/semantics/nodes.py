@@ -24,6 +24,9 @@ _PLAIN = frozenset(
 )
 """Fields that hold no nodes, or only contexts."""
 
+_MIXED = frozenset(("keys", "kw_defaults", "kwd_attrs", "names"))
+"""Fields with lists of which not every item is a node."""
+
 
 class _Fields(dict[type, tuple[str, ...]]):
     """The fields of each class of nodes that may hold others; none of names and constants."""
@@ -43,7 +46,7 @@ def children(node: ast.AST) -> list[ast.AST]:
     for name in _fields[type(node)]:
         value = getattr(node, name, None)
         if type(value) is list:
-            found += [item for item in value if isinstance(item, ast.AST)]
+            found += [item for item in value if isinstance(item, ast.AST)] if name in _MIXED else value
         elif isinstance(value, ast.AST):
             found.append(value)
     return found
@@ -54,7 +57,8 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
     nodes = [node]
     for reached in nodes:  # which grows
         yield reached
-        nodes += children(reached)
+        if _fields[type(reached)]:
+            nodes += children(reached)
 
 
 def parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
@@ -62,7 +66,8 @@ def parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
     found: dict[ast.AST, ast.AST] = {}
     nodes = [tree]
     for node in nodes:  # which grows
-        below = children(node)
-        found.update(dict.fromkeys(below, node))
-        nodes += below
+        if _fields[type(node)]:
+            below = children(node)
+            found.update(dict.fromkeys(below, node))
+            nodes += below
     return found

@@ -80,10 +80,14 @@ def _caught(ctx: Context) -> None:
             raise NoFix(f"it raises what is a `torch.jit.Error`, which {mention.path}:{mention.line} expects")
 
 
-def reached(
+def reached(root: ast.AST | None, scope: Scope, ctx: Context) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions of a definition, and those of this file that they call."""
+    return ctx.uses.once((reached, root, scope), lambda: list(_reached(root, scope, ctx)))
+
+
+def _reached(
     root: ast.AST | None, scope: Scope, ctx: Context
 ) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The functions of a definition, and those of this file that they call."""
     scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
     found: list[ast.AST] = []
     if isinstance(root, ast.ClassDef):

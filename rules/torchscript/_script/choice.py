@@ -163,14 +163,15 @@ def _is_small(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 def _varies(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> str | None:
     """What shows that sizes change inside a function from call to call."""
     types = typed(function, ctx)
+    below = list(walk(function))
     masks = {
         target.id
-        for node in walk(function)
+        for node in below
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Compare)
         for target in node.targets
         if isinstance(target, ast.Name) and "Tensor" in types(node.value.left)
     }
-    for node in walk(function):
+    for node in below:
         match node:
             case ast.While(test=test) if not isinstance(test, ast.Constant):
                 return f"line {node.lineno} loops as long as values say"

@@ -40,7 +40,7 @@ def differences(function: _Function, types: Typed) -> Iterator[Difference]:
     for parameter in function.args.args:
         if types.parameters.get(parameter.arg) == frozenset({"BroadcastingList"}):
             yield Difference(parameter, "takes one number for a list, which only TorchScript repeats")
-    for node in nodes.walk(function):
+    for node in (function, *parents):
         if reason := _reason(node, types, parents):
             yield Difference(node, reason, tuple(_lists(node, types)))
 

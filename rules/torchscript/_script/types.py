@@ -120,8 +120,9 @@ class Typed:
         """``text``: the source of the function, whose comments may say types."""
         self.parameters, self.returned = signature(function, text)
         self._variables = dict(self.parameters)
+        below = list(walk(function))
         for _ in range(2):  # what a loop assigns, its next round reads
-            for node in walk(function):
+            for node in below:
                 self._assign(node)
 
     def __call__(self, node: ast.AST | None) -> Types:
