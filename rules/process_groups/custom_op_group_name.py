@@ -91,7 +91,7 @@ def _fix(use: Use, ctx: Context, operator: Operator, index: int) -> Fix:
         for path, line in _elsewhere(found, ctx):
             callers.setdefault(path, line)
     if callers:
-        places = ", ".join(f"{os.path.relpath(path)}:{line}" for path, line in callers.items())
+        places = ", ".join(f"{ctx.project.shown(path)}:{line}" for path, line in callers.items())
         raise NoFix(f"the operator is also named in {places}, which would have to change along with it")
     names = " and ".join(f"`{found.name}`" for found in converted)
     changes = (*registered(converted, ctx), *changes)

@@ -70,9 +70,8 @@ class ForeignContext:
 
     def spelled(self, sought: Sought) -> str:
         """Where another file of the project spells what is sought, as ``path:line``; empty where none does."""
-        for place, line in self.project.spelling(sought, beside=os.path.abspath(self.source.path)):
-            is_relative = not os.path.isabs(self.source.path) and is_within(place, os.getcwd())
-            return f"{os.path.relpath(place) if is_relative else place}:{line}"
+        for place, line in self.project.spelling(sought, beside=self.source.path):
+            return f"{self.project.shown(place)}:{line}"
         return ""
 
     def saved(self, name: str, *kinds: str) -> str:

@@ -41,6 +41,7 @@ class Project:
         paths: Iterable[str] = (),
         read: Callable[[str], bytes] | None = None,
         *,
+        shown: Mapping[str, str] | None = None,
         is_whole: bool = True,
         root: str = "",
     ) -> None:
@@ -55,11 +56,16 @@ class Project:
         self._uses: dict[tuple[tuple[str, ...], frozenset[Kind]], list[Mention]] = {}
         self._paths = dict.fromkeys(paths)
         self._read = read
+        self._shown = shown or {}
         self._root = root
         self._elsewhere: dict[tuple[str, ...], list[tuple[str, int, str]]] = {}
         self._spelling: dict[tuple[tuple[Sought, ...], str, tuple[str, ...]], list[tuple[str, int]]] = {}
         for path in self._paths:
             self._by_stem.setdefault(_stem(path), []).append(path)
+
+    def shown(self, path: str) -> str:
+        """How messages name one of the files: as what is found in it would be shown."""
+        return self._shown.get(path, path)
 
     def __contains__(self, path: str) -> bool:
         """Whether the file is one of those that are looked at."""
@@ -118,6 +124,7 @@ class Project:
         Each comes with the line of the first expression. The words are plain text and searched first. Only the files
         ``among`` are searched, where they are given.
         """
+        beside = beside and os.path.abspath(beside)
         paths = tuple(self._paths if among is None else among)
         key = (sought, beside, () if among is None else paths)
         if key not in self._spelling:

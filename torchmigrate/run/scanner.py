@@ -53,7 +53,8 @@ class Scanner:
         self.cache = cache or Cache(None)
         self.engines = engines or Engines({folder: tree.profile_of(folder) for folder in folders}, self.cache)
         self._reading = partial(_content, self.files)  # and no method: it travels to other processes
-        self.project = Project(self.files, self._reading, is_whole=tree.is_whole, root=tree.root)
+        shown = {place: file.path for place, file in self.files.items()}
+        self.project = Project(self.files, self._reading, shown=shown, is_whole=tree.is_whole, root=tree.root)
         self.failed = False
         """Whether a file could not be looked at, which may go better the next time."""
         self.partners: set[str] = set()

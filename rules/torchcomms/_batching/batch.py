@@ -39,7 +39,7 @@ def fix(use: Use, trap: Trap, ctx: Context) -> Fix:
         )
     for path, line in ctx.project.spelling(*_THROUGH_ANOTHER, beside=ctx.source.path):
         raise NoFix(
-            f"{path}:{line} may replace `isend` and `irecv`, and `P2POp` takes the original ones only"
+            f"{ctx.project.shown(path)}:{line} may replace `isend` and `irecv`, and `P2POp` takes the original ones only"
         )
     before = Requests.of(ctx.uses)
     changes = tuple(_changes(use, trap, ctx, before))

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix, NotYet
 from torchmigrate.foreign.use import LANGUAGES, READS
-from torchmigrate.project.folders import is_within
 from torchmigrate.project.project import module_path
 
 from .sizes import differs
@@ -213,8 +212,7 @@ def _spelled(ctx: Context, sought: Sought, beside: Collection[str]) -> Iterator[
     places = {os.path.realpath(path) for path in beside}
     for place, line in ctx.project.spelling(sought, beside=""):
         if place not in places:
-            is_relative = not os.path.isabs(ctx.source.path) and is_within(place, os.getcwd())
-            yield os.path.relpath(place) if is_relative else place, line
+            yield ctx.project.shown(place), line
 
 
 _MOST = 3

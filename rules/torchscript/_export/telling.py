@@ -238,5 +238,4 @@ def _spelled(
     if places == []:
         return
     for path, line in ctx.project.spelling((words, (expression,)), beside="", among=places):
-        shown = os.path.relpath(path, os.path.dirname(os.path.abspath(ctx.source.path)))
-        raise NoFix(f"{shown.replace(os.sep, '/')}:{line} {does}")
+        raise NoFix(f"{ctx.project.shown(path)}:{line} {does}")

@@ -220,11 +220,10 @@ def _kept(place: ast.expr, ctx: Context) -> None:
 
 def _elsewhere(name: str, scope: Scope, ctx: Context) -> None:
     """Raises NoFix where another file that imports this module does more with ``name`` than call it."""
-    path = os.path.abspath(ctx.source.path)
     if scope.parent is not None:
         return
-    for other, line in ctx.project.spelling(_observed(name), beside=path, among=importers(ctx)):
-        raise NoFix(f"{_shown(other, ctx)}:{line} does more with `{name}` than call it")
+    for other, line in ctx.project.spelling(_observed(name), beside=ctx.source.path, among=importers(ctx)):
+        raise NoFix(f"{ctx.project.shown(other)}:{line} does more with `{name}` than call it")
 
 
 def importers(ctx: Context) -> list[str]:
@@ -248,9 +247,3 @@ def _observed(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         rf"\b(?!(?:{'|'.join(sorted(_TAKES_FUNCTIONS))})\()\w+\(\s*(?:(?!self\b|cls\b)\w+\.)?{name}\s*[,)]"
     )
     return (name,), (f"{read}|{given}",)
-
-
-def _shown(path: str, ctx: Context) -> str:
-    """A path of the project, from the folder of this file."""
-    folder = os.path.dirname(os.path.abspath(ctx.source.path))
-    return os.path.relpath(path, folder).replace(os.sep, "/")
