@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.support import fix_text, settings_of
+from torchmigrate.cli.commands import cli
 from torchmigrate.project.files import Input
 from torchmigrate.project.project import Project
 from torchmigrate.run import runner
@@ -127,3 +130,24 @@ def test_other_files_are_searched_for_what_they_spell() -> None:
     )
     found = Project(files, files.__getitem__).spelling(*sought, beside="/p/here.py")
     assert found == [("/p/call.py", 2), ("/p/string.py", 3)]
+
+
+def test_another_file_is_named_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in {
+        "pyproject.toml": "[project]\nname = 'p'\n",
+        "src/a.py": "import torch\n\n\n@torch.jit.script\ndef f(x):\n    return x + 1\n",
+        "tests/t.py": "from src.a import f\n\nprint(f.graph)\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    reasons = {
+        finding["withheld"]
+        for named in ("src/a.py", "src", ".")
+        for finding in json.loads(
+            CliRunner().invoke(cli, ["check", "--output-format", "json", named]).stdout
+        )["findings"]
+    }
+    assert reasons == {"tests/t.py:3 does more with `f` than call it"}
