@@ -18,11 +18,11 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Sort
-from torchmigrate.rewrite.changes import replace
+from torchmigrate.api import Finding, Fix, Rule, Safety, Sort
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
+from ._changes.strings import reworded
 from ._changes.verdict import is_guarded, require
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ rule = Rule(
     code="RM751",
     symbols=tuple(_CHANGES),
     references=(Sort.VARIABLE,),
-    message="`{symbol}` has a new name",
     safety=Safety.UNSAFE,
 )
 
@@ -51,13 +50,11 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     new = _new(change, use.name)
 
     def fix() -> Fix:
+        assert isinstance(use.node, ast.Constant)
+        changed = reworded(use.node, use.name, new, ctx)
         require(change.needs, ctx, reached)
-        if not isinstance(use.node, ast.Constant) or not ctx.text(use.node).startswith(("'", '"')):
-            raise NoFix("the string is not a plain literal")
-        changed = replace(use.node, repr(new).replace("'", ctx.text(use.node)[0]))
-        return Fix(
-            (changed,), Safety.UNSAFE, f"Set `{new}`; unsafe because older versions know the old name only"
-        )
+        title = f"Set `{new}`; unsafe because older versions know the old name only"
+        return Fix((changed,), Safety.UNSAFE, title)
 
     yield ctx.finding(
         use,
