@@ -6,12 +6,8 @@ any more is to go.
 
 from __future__ import annotations
 
-_PLANNED = "what is planned to break is a warning, deprecated or not"
-_EARLIER = "what comes before says why in every such case"
 _GRAMMARS = "a fixture has every grammar; `tests/test_foreign.py` takes them away"
 
 KNOWN: dict[tuple[str, str], str] = {
     ("embedded_runtime/unread.py", ""): _GRAMMARS,
-    ("torchscript/_export/fixes.py", "the name may stand for something else here"): _EARLIER,
-    ("torchscript/quantized_rnn.py", "deprecated="): _PLANNED,
 }
