@@ -1,7 +1,7 @@
 """Mutants that no fixture can tell from the rule, and why.
 
-By module and a part of the line (none: all of them); a part, so that an entry stays right while lines move. An entry that fits no survivor
-any more is to go.
+By module and a part of the line, which may be empty; a part, so that an entry stays right while lines move. An entry that
+fits no survivor any more is to go.
 """
 
 from __future__ import annotations
