@@ -19,7 +19,7 @@ import jsonschema
 import pytest
 
 import torchmigrate
-from torchmigrate.cli import commands, pages
+from torchmigrate.cli import commands, group, pages
 from torchmigrate.engine.registry import check_selectors
 from torchmigrate.gates.gate import Gate
 from torchmigrate.gates.screen import Screen
@@ -634,7 +634,7 @@ class TestEnds:
     ) -> None:
         put("elsewhere.py", "import click\n\n@click.command()\ndef late() -> int:\n    return 3\n")
         monkeypatch.syspath_prepend(os.getcwd())
-        monkeypatch.setitem(commands.LAZY, "late", "elsewhere:late")
+        monkeypatch.setitem(group.LAZY, "late", "elsewhere:late")
         assert run("check").status == 0
         assert "elsewhere" not in sys.modules
         assert run("late").status == 3

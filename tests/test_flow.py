@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from torchmigrate.semantics.dataflow import Escape, Flow, is_returned
-from torchmigrate.semantics.scopes import Scopes
+from torchmigrate.semantics.statements import Scopes
 
 
 def lines_of(text: str, name: str = "v") -> list[int]:

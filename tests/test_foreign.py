@@ -72,6 +72,8 @@ def test_one_file_that_cannot_be_read_is_said_of_itself(tmp_path: Path) -> None:
     results = checked(tmp_path, {"a.cpp": LOAD})
     [finding] = [one for result in results for one in result.findings]
     assert finding.message == "not looked at: 1 file (C++) that may embed torch's runtime"
+    assert finding.span is not None
+    assert LOAD[finding.span.start : finding.span.end] == b"jit"
 
 
 def test_the_code_of_what_cannot_be_read_is_that_of_its_rule() -> None:

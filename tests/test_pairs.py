@@ -31,6 +31,7 @@ PAIRS = Pairs.of(
         "from torch import (\n    save,  # both\n    load as read,\n)",
         "from torch import save, \\\n    load",
         "from torch import *\nload(f)",
+        "from torch import save\rfrom torch.cuda.amp import autocast\r",
         'getattr(torch, "load")',
         'mock.patch("torch.load")',
         "import torch.cuda.amp\ntorch.cuda.amp.autocast()",

@@ -72,7 +72,6 @@ rule = Rule(
     code="AD912",
     symbols=(*_SYMBOLS, _AVAILABLE),
     pairs=dict.fromkeys((*_SYMBOLS, _AVAILABLE), ()),
-    message="`{symbol}` asks one kind of device",
     since=(2, 6),
     default=False,
     kinds=frozenset({Kind.CALL}),

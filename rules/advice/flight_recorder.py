@@ -40,7 +40,6 @@ _NEW = {
 rule = Rule(
     code="AD931",
     symbols=tuple(f"${name}" for name in _NEW),
-    message="the flight recorder is for every backend",
     since=(2, 12),
     default=False,
     kinds=frozenset({Kind.STRING}),

@@ -45,7 +45,6 @@ rule = Rule(
     code="AD923",
     symbols=("torch.compile", ".compile"),
     pairs={"torch.compile": (), ".compile": ()},
-    message="the model repeats one block; compiling the block alone starts much faster",
     since=(2, 5),
     default=False,
     kinds=frozenset({Kind.CALL}),

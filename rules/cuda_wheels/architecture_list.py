@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
-from torchmigrate.documents.references import Reference, Role
+from torchmigrate.documents.references import IN_DOCUMENTATION, Reference, Role
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
@@ -58,7 +58,7 @@ def _fix(variable: Reference, cuda: str, *, is_stated: bool) -> Fix:
     from torchmigrate.documents import architectures
 
     if variable.unit.role is Role.DOC:
-        raise NoFix("documentation says what was tried: it follows the project's own files")
+        raise NoFix(IN_DOCUMENTATION)
     if not is_stated:
         raise NoFix("which CUDA this is built with is not known here")
     edit = architectures.edit(variable, cuda)

@@ -25,13 +25,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
-from torchmigrate.documents.references import Reference, Role, Style
+from torchmigrate.documents.references import IN_DOCUMENTATION, Reference, Role, Style
 from torchmigrate.model.findings import Edit
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU505", references=(Sort.INDEX,), safety=Safety.UNSAFE)
+
+_OPTION = re.compile(rb"(?:--(?:default-)?index(?:-url)?|-i)(?=[=\s\"'])")
 
 
 @rule.check_reference
@@ -65,13 +67,9 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
 def _fix(index: Reference, ctx: ReferenceContext) -> Fix:
     if index.unit.role is Role.DOC:
-        raise NoFix("documentation says what was tried: it follows the project's own files")
-    if index.removal is None:
-        raise NoFix("where the option stands cannot be said")
-    before = ctx.source.text[index.removal.start : index.span.start]
-    option = re.search(rb"--(?:default-)?index(?:-url)?(?=[=\s])|-i(?=[=\s])", before)
+        raise NoFix(IN_DOCUMENTATION)
+    option = index.removal and _OPTION.search(ctx.source.text, index.removal.start, index.span.start)
     if option is None:
         raise NoFix("where the option stands cannot be said")
-    start = index.removal.start + option.start()
-    edit = Edit(start, index.removal.start + option.end(), "--extra-index-url")
+    edit = Edit(*option.span(), "--extra-index-url")
     return Fix((edit,), Safety.UNSAFE, "Add the index instead of replacing the default one")

@@ -69,14 +69,10 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
 
 def _fix(index: Reference, ctx: ReferenceContext, *, tests_older: bool) -> Fix:
-    from torchmigrate.documents.relocation import gives_torch
-
     if tests_older:
         raise NoFix("tests install several versions of torch here")
     if not index.option and index.unit.role is not Role.LOCK:
         raise NoFix("what uses this URL is not known here")
-    if not gives_torch(index.unit) and index.unit.role is not Role.LOCK:
-        raise NoFix("which torch is installed from here is said elsewhere")
     return ctx.move(index)
 
 

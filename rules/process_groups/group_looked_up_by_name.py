@@ -38,13 +38,15 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 _SIZE = "_get_group_size_by_name"
-_RECIPES = {
+_INFOS = "_dim_group_infos"
+_BY_RANKS = "`{symbol}` finds a group by ranks and tag: keep the one that `dist.new_group` returns"
+_MESSAGES = {
     _SIZE: "`{symbol}` resolves a name: hand the group around, and ask `dist.get_world_size(group)`",
-    "_find_or_create_pg_by_ranks_and_tag": "`{symbol}` finds a group by ranks and tag: keep the one that `dist.new_group` returns",
-    "_find_pg_by_ranks_and_tag": "`{symbol}` finds a group by ranks and tag: keep the one that `dist.new_group` returns",
-    "_resolve_group_name_by_ranks_and_tag": "`{symbol}` finds a group by ranks and tag: keep the one that `dist.new_group` returns",
+    "_find_or_create_pg_by_ranks_and_tag": _BY_RANKS,
+    "_find_pg_by_ranks_and_tag": _BY_RANKS,
+    "_resolve_group_name_by_ranks_and_tag": _BY_RANKS,
     "_register_process_group": "`{symbol}` keeps a group under a name: hand the group itself to what looks it up",
-    "_dim_group_infos": "`_dim_group_infos` is gone since torch 2.8: `mesh.get_group(i)` returns the group itself",
+    _INFOS: f"`{_INFOS}` is gone since torch 2.8: `mesh.get_group(i)` returns the group itself",
 }
 
 _ASKED = re.compile(rb"""["']_dim_group_infos["']""")
@@ -53,8 +55,8 @@ _ASKED = re.compile(rb"""["']_dim_group_infos["']""")
 rule = Rule(
     code="PG306",
     symbols=(
-        *(f"{module}.{name}" for module in C10D for name in _RECIPES if name != "_dim_group_infos"),
-        "._dim_group_infos",
+        *(f"{module}.{name}" for module in C10D for name in _MESSAGES if name != _INFOS),
+        f".{_INFOS}",
     ),
     safety=Safety.SAFE,
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
@@ -63,12 +65,12 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if use.symbol == "._dim_group_infos":
+    if use.symbol == f".{_INFOS}":
         if _ASKED.search(ctx.source.text) or ctx.project.uses(use.symbol, kinds=(Kind.ASSIGNMENT,)):
             return  # of a mesh that is the project's own
         # This one broke; the rule's other names are private, and work on.
         gone = severity(ctx.options.target, deprecated=None, breaks=(2, 8))
-        yield ctx.finding(use, _RECIPES["_dim_group_infos"], severity=gone)
+        yield ctx.finding(use, _MESSAGES[_INFOS], severity=gone)
     elif use.call is not None:
         given = argument(use.call, 0, "group_name") if use.symbol.endswith(_SIZE) else None
         group = handed_over(given, use, ctx) if given is not None else None
@@ -76,7 +78,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             message = "`{symbol}` resolves the name of a group that is at hand"
             yield ctx.finding(use, message, fix=lambda: _fix(use, ctx, group))
         elif given is None or ((leaf(given) or "").endswith("name") and not is_part_of_one(use, ctx)):
-            yield ctx.finding(use, _RECIPES[use.symbol.rpartition(".")[2]])
+            yield ctx.finding(use, _MESSAGES[use.symbol.rpartition(".")[2]])
 
 
 def _fix(use: Use, ctx: Context, name: GroupName) -> Fix:

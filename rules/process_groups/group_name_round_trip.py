@@ -9,9 +9,9 @@ and every function that resolves names, is private and on its way out: since tor
 
 See it: look for `_resolve_process_group` with a `.group_name` or a `_get_process_group_name(...)` inside.
 
-Fix safety: safe; the registry gives back the very same object. Where nothing shows that the
-object before `.group_name` is a process group (a configuration may hold a name), there is no finding. A name that comes from elsewhere (a parameter, a graph) is left alone: where that is the
-parameter of a custom operator, PG304 reports it.
+Fix safety: safe; the registry gives back the very same object. Where nothing shows that the object before `.group_name` is
+a process group (a configuration may hold a name), there is no finding. A name that comes from elsewhere (a parameter, a
+graph) is left alone: where that is the parameter of a custom operator, PG304 reports it.
 
 Source: torch/distributed/distributed_c10d.py (`_resolve_process_group`, `_get_process_group_name`) in the wheels of
 torch 2.3 to 2.15; both directions run on 2.13 with gloo.

@@ -26,13 +26,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
+from torchmigrate.api import Finding, Fix, Rule, Safety, Severity
 from torchmigrate.model.findings import Span
 from torchmigrate.model.versions import OLDEST, Version, render
-from torchmigrate.rewrite.changes import Reword
 from torchmigrate.semantics.guards import reach
 from torchmigrate.semantics.resolve import leaf
 
+from ._changes.strings import reworded
 from ._changes.verdict import require
 
 if TYPE_CHECKING:
@@ -143,8 +143,7 @@ def _is_of(others: set[ast.AST | str], parents: tuple[ast.AST, ...]) -> bool:
 
 
 def _fix(node: ast.Constant, flag: _Flag, ctx: Context, reached: Reach) -> Fix:
-    if str(node.value).count(flag.text) != 1:
-        raise NoFix("the string holds it more than once")
+    changed = reworded(node, flag.text, flag.new, ctx)
     require(flag.needs, ctx, reached)
     title = f"Build with `{flag.new}`; unsafe because older compilers, and what else is built, may need the old one"
-    return Fix((Reword(node, flag.text, flag.new),), Safety.UNSAFE, title)
+    return Fix((changed,), Safety.UNSAFE, title)

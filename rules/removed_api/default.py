@@ -38,7 +38,6 @@ rule = Rule(
     code="RM722",
     symbols=tuple(_CHANGES),
     pairs=dict.fromkeys(_CHANGES, ()),
-    message="`{symbol}` should be given an argument",
     kinds=frozenset({Kind.CALL}),
     safety=Safety.SAFE,
 )
@@ -79,9 +78,9 @@ def is_given(call: ast.Call, keywords: tuple[str, ...], position: int | None) ->
 
 
 def _fix(call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
-    require(change.needs, ctx, reached)
     if not change.recipes:
         raise NoFix("what the default comes to depends on values that the code does not show")
+    require(change.needs, ctx, reached)
     (recipe,) = change.recipes
     ((name, code),) = recipe.add.items()
     safety = Safety.UNSAFE if recipe.unsafe else Safety.SAFE

@@ -34,7 +34,6 @@ rule = Rule(
     code="RM731",
     symbols=tuple(_CHANGES),
     pairs=pairs(_CHANGES),
-    message="`{symbol}` is deprecated",
     safety=Safety.SAFE,
 )
 

@@ -32,7 +32,6 @@ rule = Rule(
     code="RM732",
     symbols=tuple(_CHANGES),
     pairs=pairs(_CHANGES),
-    message="`{symbol}` is superseded",
     safety=Safety.SAFE,
 )
 

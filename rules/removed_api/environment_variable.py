@@ -18,11 +18,11 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Sort
-from torchmigrate.rewrite.changes import replace
+from torchmigrate.api import Finding, Fix, Rule, Safety, Sort
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
+from ._changes.strings import reworded
 from ._changes.verdict import is_guarded, require
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
     from torchmigrate.documents.references import Reference
     from torchmigrate.model.versions import Version
+    from torchmigrate.semantics.guards import Reach
+    from torchmigrate.tables.changes import Change
 
 _CHANGES = changes.by_symbol(changes.Kind.VARIABLE)
 
@@ -37,40 +39,31 @@ rule = Rule(
     code="RM751",
     symbols=tuple(_CHANGES),
     references=(Sort.VARIABLE,),
-    message="`{symbol}` has a new name",
     safety=Safety.UNSAFE,
 )
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    change = _CHANGES[use.symbol]
-    reached = reach(use, ctx.uses)
-    if is_guarded(use, ctx, reached) or _knows_both(use, ctx, change):
-        return
+    change, reached = _CHANGES[use.symbol], reach(use, ctx.uses)
     new = _new(change, use.name)
-
-    def fix() -> Fix:
-        require(change.needs, ctx, reached)
-        if not isinstance(use.node, ast.Constant) or not ctx.text(use.node).startswith(("'", '"')):
-            raise NoFix("the string is not a plain literal")
-        changed = replace(use.node, repr(new).replace("'", ctx.text(use.node)[0]))
-        return Fix(
-            (changed,), Safety.UNSAFE, f"Set `{new}`; unsafe because older versions know the old name only"
-        )
-
+    if is_guarded(use, ctx, reached) or new.encode() in ctx.source.text:
+        return  # who names the new variable as well knows both
     yield ctx.finding(
         use,
         _message(change, use.name, ctx.options.target),
         severity=change.severity(ctx.options.target),
-        fix=fix,
+        fix=lambda: _fix(use, ctx, change, new, reached),
         source=change.source,
     )
 
 
-def _knows_both(use: Use, ctx: Context, change: changes.Change) -> bool:
-    """Whether the file names the new variable as well."""
-    return _new(change, use.name).encode() in ctx.source.text
+def _fix(use: Use, ctx: Context, change: Change, new: str, reached: Reach) -> Fix:
+    assert isinstance(use.node, ast.Constant)
+    changed = reworded(use.node, use.name, new, ctx)
+    require(change.needs, ctx, reached)
+    title = f"Set `{new}`; unsafe because older versions know the old name only"
+    return Fix((changed,), Safety.UNSAFE, title)
 
 
 @rule.check_reference
@@ -83,9 +76,9 @@ def check_reference(variable: Reference, ctx: ReferenceContext) -> Iterator[Find
     yield ctx.finding(variable, message, change.severity(target), source=change.source)
 
 
-def _new(change: changes.Change, old: str) -> str:
+def _new(change: Change, old: str) -> str:
     return change.instead.strip("`").replace("{leaf}", old)
 
 
-def _message(change: changes.Change, old: str, target: Version) -> str:
+def _message(change: Change, old: str, target: Version) -> str:
     return f"the environment variable `{old}` {change.state(target)}; use `{_new(change, old)}`"

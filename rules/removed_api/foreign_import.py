@@ -33,7 +33,6 @@ rule = Rule(
     code="RM704",
     symbols=_SYMBOLS,
     pairs=dict.fromkeys(_SYMBOLS, ()),
-    message="`{symbol}` is no longer there",
     safety=Safety.SAFE,
 )
 

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.model.findings import Edit, Span
-from torchmigrate.rewrite.changes import Reword
 from torchmigrate.semantics.guards import reach
 
+from ._changes.strings import reworded
 from ._changes.verdict import is_guarded
 
 if TYPE_CHECKING:
@@ -70,21 +70,20 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(
         use,
         severity=Severity.INFO if is_doc else None,
-        fix=lambda: _reworded(use),
+        fix=lambda: _fix(use, ctx),
         span=Span(start, start + len(_OLD)) if start >= 0 else None,
     )
 
 
-def _reworded(use: Use) -> Fix:
+def _fix(use: Use, ctx: Context) -> Fix:
     assert isinstance(use.node, ast.Constant)
-    if isinstance(use.parents[-1], ast.JoinedStr) or str(use.node.value).count(_OLD) != 1:
-        raise NoFix("the string is not a plain literal that names it once")
+    changed = reworded(use.node, _OLD, _NEW, ctx)
     if any(
         isinstance(node, ast.Constant) and "use_env" in str(node.value).replace("-", "_")
         for node in ast.walk(use.parents[0])
     ):
         raise NoFix(_FLAG)
-    return Fix((Reword(use.node, _OLD, _NEW),), Safety.UNSAFE, _TITLE + _UNSAFE)
+    return Fix((changed,), Safety.UNSAFE, _TITLE + _UNSAFE)
 
 
 @rule.check_reference

@@ -67,7 +67,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     mild = open_ended or (weights and target >= _FLIPPED) or (reached.unheard and target < _FLIPPED)
     yield ctx.finding(
         use,
-        severity=Severity.INFO if mild else Severity.WARNING,
+        severity=Severity.INFO if mild else None,
         fix=None if open_ended else lambda: _fix(call, weights),
     )
 

@@ -67,7 +67,6 @@ rule = Rule(
     code="RM711",
     symbols=tuple(dict.fromkeys((*_CHANGES, *_BASES))),
     pairs={"torch.optim.lr_scheduler._LRScheduler": ("verbose=",), **_WORDS},
-    message="`{symbol}` takes another argument",
     kinds=frozenset({Kind.CALL, Kind.BASE}),
     safety=Safety.SAFE,
 )
@@ -130,7 +129,6 @@ def _given(call: ast.Call, change: Change) -> Iterator[ast.keyword | ast.expr]:
 
 
 def _fix(call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
-    require(change.needs, ctx, reached)
     if any(keyword.arg is None for keyword in call.keywords):
         raise NoFix("some of the arguments are not written here")
     if change.position is not None and len(call.args) > change.position:
@@ -147,6 +145,7 @@ def _fix(call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
                 else "Rename the argument"
             )
             reason = f"; unsafe because {recipe.unsafe}" if recipe.unsafe else ""
+            require(change.needs, ctx, reached)
             return Fix(tuple(argument_changes(recipe, call)), safety, title + reason)
     raise NoFix("what takes its place for this value is not known here")
 

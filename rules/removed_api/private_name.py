@@ -27,7 +27,6 @@ rule = Rule(
     code="RM703",
     symbols=_SYMBOLS,
     pairs=dict.fromkeys(_SYMBOLS, ()),
-    message="`{symbol}` is gone",
 )
 
 

@@ -35,7 +35,6 @@ rule = Rule(
     code="RM701",
     symbols=tuple(_CHANGES),
     pairs=pairs(_CHANGES),
-    message="`{symbol}` is gone",
     safety=Safety.SAFE,
 )
 

@@ -36,7 +36,6 @@ rule = Rule(
     code="RM705",
     symbols=tuple(_CHANGES),
     pairs=dict.fromkeys(_CHANGES, ()),
-    message="`Tensor.{symbol}` is gone",
     kinds=frozenset({Kind.CALL}),
 )
 

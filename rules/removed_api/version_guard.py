@@ -39,7 +39,6 @@ rule = Rule(
     code="RM742",
     symbols=_SYMBOLS,
     pairs=dict.fromkeys(_SYMBOLS, ()),
-    message="this reads torch's version as text or as a number",
     safety=Safety.SAFE,
 )
 

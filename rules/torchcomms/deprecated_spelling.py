@@ -61,7 +61,7 @@ _SINGLE = {
 }
 """What has another name where the name of before warns: in torch 2.13 and 2.14."""
 _REMAINING = ("all_reduce_coalesced", "all_gather_coalesced")
-_SINCE: Version = (2, 4)
+_WARN: Version = (2, 4)
 _NEWER: dict[str, Version] = {"_set_pg_timeout": (2, 14)}
 """Names that warn, and have a successor, only since this version."""
 _BETWEEN: tuple[Version, Version] = (2, 13), (2, 15)
@@ -76,7 +76,7 @@ rule = Rule(
     message="`{symbol}` is deprecated since torch {deprecated} and has no public successor: call the collective on each "
     "tensor",
     since=(2, 0),
-    deprecated=_SINCE,
+    deprecated=_WARN,
     safety=Safety.SAFE,
     kinds=frozenset(Kind) - {*_UNTOUCHED, Kind.IMPORT},
 )
@@ -109,10 +109,10 @@ def _successor(old: str, target: Version) -> _Successor | None:
     """What to use at a target instead of a name."""
     first, end = _BETWEEN
     if old in _SINGLE and first <= target < end:
-        return _Successor(_SINGLE[old], _SINCE if old in _RENAMED else first, needed=first)
+        return _Successor(_SINGLE[old], _WARN if old in _RENAMED else first, needed=first)
     if old in _NEWER:
         return _Successor(_RENAMED[old], _NEWER[old], needed=_NEWER[old])
-    return _Successor(_RENAMED[old], _SINCE) if old in _RENAMED else None
+    return _Successor(_RENAMED[old], _WARN) if old in _RENAMED else None
 
 
 def _is_fallback(use: Use, new: str, ctx: Context) -> bool:

@@ -40,7 +40,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.model.versions import Version
+from torchmigrate.model.versions import Version, render
 
 from ._groups.groups import EAGER_WORLD, INIT, NEW_GROUP, may_be_nccl, note
 from ._groups.ranks import severity_if
@@ -74,9 +74,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     target = ctx.options.target
     if target < _NCCL2 and not ctx.project.uses(EAGER_WORLD):
         return
-    cause = (
-        "the default group is bound to its device" if target < _NCCL2 else f"torch {target[0]}.{target[1]}"
-    )
+    cause = "the default group is bound to its device" if target < _NCCL2 else f"torch {render(target)}"
     repeated = in_loop(use)
     waits = "which, unless every rank makes one in each round, waits" if repeated else "which waits"
     message = (

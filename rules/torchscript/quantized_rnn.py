@@ -21,6 +21,5 @@ rule = Rule(
     symbols=("torch.jit.quantized.*",),
     message="`{symbol}` raises since torch {breaks}; use `torch.ao.nn.quantized.dynamic`",
     since=(2, 0),
-    deprecated=(2, 2),
     breaks=(2, 3),
 )

@@ -96,6 +96,8 @@ ALIKE = {
     "two sizes": ("x: Tensor, y: Tensor)", "return x.shape[1:] == y.shape[1:]", f"{X}, {X}"),
     "an item of a size": ("x: Tensor)", "return x.shape[0] == 2 and x.size(1) == 3", X),
     "an unpacked size": ("x: Tensor)", "a, b = x.shape; return x.view(b, a)", X),
+    "a list of its own grows": ("x: Tensor)", "s = [1]; s += x.shape; return s", X),
+    "a list of its own grows by an argument": ("s: List[int])", "t = [1]; t += s; return t", "(1, 2)"),
     "a list of its own": ("n: int)", "s = [1]; s.append(n); return s + [2]", "3"),
     "a dictionary of its own": ("n: int)", "d = {'a': 1}; d['b'] = n; return d", "3"),
     "a shown size": ("x: Tensor)", "assert x.dim() == 2, f'{x.shape}'; return x", X),

@@ -11,7 +11,8 @@ from torchmigrate.model.findings import Change, NoFix
 from torchmigrate.proof.verify import verify
 from torchmigrate.rewrite.removal import Removal, outlives
 from torchmigrate.rewrite.rewriter import Rewriter
-from torchmigrate.semantics.scopes import Place, Scopes
+from torchmigrate.semantics.scopes import Place
+from torchmigrate.semantics.statements import Scopes
 from torchmigrate.text.read import read
 from torchmigrate.text.source import Source
 

@@ -284,3 +284,20 @@ def test_what_libcst_cannot_read_is_not_rewritten() -> None:
     text = dedent("(x): int = f(a)\n")
     with pytest.raises(NoFix, match="cannot read the statement in line 1"):
         changed(text, lambda source: replace(call(source, "f"), "{x}", x=call(source, "f").args[0]))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = old(y)", "x = y\nnew()"),
+        ("x = old(y)  # why", "x = y  # why\nnew()"),
+        ("def f():\r\n    x = old(y)", "def f():\r\n    x = y\r\n    new()"),
+        ("x = old(y)\n", "x = y\nnew()\n"),
+    ],
+)
+def test_a_statement_is_added_behind_a_last_line_that_changes(before: str, after: str) -> None:
+    def change(source: Source) -> list[Change]:
+        node, statement = call(source, "old"), every(source, ast.Assign)[0]
+        return [replace(node, "{y}", y=node.args[0]), Insert(statement, template("new()"), after=True)]
+
+    assert changed(before, change) == after

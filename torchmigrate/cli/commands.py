@@ -9,57 +9,19 @@ Imports are kept inside the functions that need them: most runs are hooks over a
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
 from torchmigrate import __version__
 from torchmigrate.cli import adopting, mending, options, output
 from torchmigrate.cli import verify as verifying
+from torchmigrate.cli.group import Commands
 from torchmigrate.cli.session import Session
 from torchmigrate.console.terminal import Progress, escape, wants_color, width
 from torchmigrate.run import cache
 from torchmigrate.settings.config import ConfigError
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-LAZY: dict[str, str] = {
-    "artifacts": "torchmigrate.cli.artifacts:artifacts",
-    "ledger": "torchmigrate.cli.ledger:ledger",
-    "plan": "torchmigrate.cli.plan:plan",
-    "probe": "torchmigrate.cli.probe:probe",
-    "server": "torchmigrate.cli.server:server",
-}
-"""Commands that live in modules of their own: name → ``module:attribute``, imported when called."""
-
-
-class Commands(click.Group):
-    """A group that imports the commands in `LAZY` only when they are asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order of their definition."""
-        return [*self.commands, *LAZY]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command ``cmd_name``, or None."""
-        if cmd_name in LAZY:
-            import importlib
-
-            module, _, attribute = LAZY[cmd_name].partition(":")
-            return cast("click.Command", getattr(importlib.import_module(module), attribute))
-        return super().get_command(ctx, cmd_name)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does it, with the nearest name where there is no such command."""
-        name = args[0]
-        if not name.startswith("-") and self.get_command(ctx, name) is None:
-            from torchmigrate.settings.config import nearest
-
-            raise click.UsageError(f"No such command {name!r}{nearest(name, self.list_commands(ctx))}", ctx)
-        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -70,72 +32,9 @@ def cli() -> None:
 
 VARIABLES = "Settings are environment variables too: TORCHMIGRATE_TARGET_VERSION=2.15."
 
-cache_folder = click.option(
-    "--cache-dir",
-    metavar="DIR",
-    type=options.PLACE,
-    envvar=options.variable("cache_dir"),
-    default=cache.default_folder,
-    help="Where results are kept for later runs.  [default: the user's cache folder]",
-)
-
-
-def common(command: Command) -> Command:
-    """Decorator: the parameters of a `Session`, which `check` and `fix` share."""
-    command = cache_folder(command)
-    for decorate in (
-        click.option(
-            "-v",
-            "--verbose",
-            envvar=options.variable("verbose"),
-            is_flag=True,
-            help="Say which settings and files are used.",
-        ),
-        click.option(
-            "-q",
-            "--quiet",
-            envvar=options.variable("quiet"),
-            is_flag=True,
-            help="Print findings and errors only.",
-        ),
-        click.option(
-            "--color",
-            envvar=options.variable("color"),
-            type=click.Choice(["auto", "always", "never"]),
-            default="auto",
-            help="Colour the output.",
-        ),
-        click.option(
-            "--exit-zero",
-            envvar=options.variable("exit_zero"),
-            is_flag=True,
-            help="Exit with 0 in spite of findings.",
-        ),
-        click.option("--statistics", is_flag=True, help="Print the number of findings of each rule instead."),
-        click.option(
-            "--no-cache",
-            envvar=options.variable("no_cache"),
-            is_flag=True,
-            help="Neither use nor keep results of earlier runs.",
-        ),
-        click.option(
-            "-o", "--output-file", metavar="FILE", type=options.PLACE, help="Write the report to a file."
-        ),
-        click.option(
-            "--stdin-filename",
-            metavar="PATH",
-            type=options.PLACE,
-            help="The name of the file that comes as `-`.",
-        ),
-        options.of_settings,
-        click.argument("paths", nargs=-1, metavar="[PATHS]...", type=options.PLACE),
-    ):
-        command = decorate(command)
-    return command
-
 
 @cli.command(cls=adopting.Checking, epilog=VARIABLES)
-@common
+@options.of_session
 @adopting.options
 @click.option("--with-probe", is_flag=True, help="Also say whether this machine can run the target version.")
 @click.option(
@@ -215,7 +114,7 @@ def check(
 
 
 @cli.command(epilog=VARIABLES)
-@common
+@options.of_session
 @click.option("--apply", is_flag=True, help="Write the fixed files, and report what is left.")
 @click.option("--interactive", is_flag=True, help="Show every fix, and ask about it.")
 @click.option(
@@ -268,7 +167,7 @@ def rules(style: str) -> int:
 
 
 @cli.command()
-@cache_folder
+@options.cache_folder
 def clean(cache_dir: str) -> int:
     """Remove what earlier runs have kept."""
     try:

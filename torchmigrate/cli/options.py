@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from torchmigrate.console.terminal import escape
 from torchmigrate.model import versions
+from torchmigrate.run import cache
 from torchmigrate.run.profiles import Profile, Profiles
 from torchmigrate.settings import config
 from torchmigrate.settings.config import ConfigError
@@ -173,3 +174,65 @@ def common_folder(paths: Sequence[str]) -> str:
         raise Failure("the current folder is gone") from None
     except ValueError:  # several drives
         return os.curdir
+
+
+cache_folder = click.option(
+    "--cache-dir",
+    metavar="DIR",
+    type=PLACE,
+    envvar=variable("cache_dir"),
+    default=cache.default_folder,
+    help="Where results are kept for later runs.  [default: the user's cache folder]",
+)
+
+
+def of_session(command: Command) -> Command:
+    """Decorator: the parameters of a `Session`, which `check` and `fix` share."""
+    command = cache_folder(command)
+    for decorate in (
+        click.option(
+            "-v",
+            "--verbose",
+            envvar=variable("verbose"),
+            is_flag=True,
+            help="Say which settings and files are used.",
+        ),
+        click.option(
+            "-q",
+            "--quiet",
+            envvar=variable("quiet"),
+            is_flag=True,
+            help="Print findings and errors only.",
+        ),
+        click.option(
+            "--color",
+            envvar=variable("color"),
+            type=click.Choice(["auto", "always", "never"]),
+            default="auto",
+            help="Colour the output.",
+        ),
+        click.option(
+            "--exit-zero",
+            envvar=variable("exit_zero"),
+            is_flag=True,
+            help="Exit with 0 in spite of findings.",
+        ),
+        click.option("--statistics", is_flag=True, help="Print the number of findings of each rule instead."),
+        click.option(
+            "--no-cache",
+            envvar=variable("no_cache"),
+            is_flag=True,
+            help="Neither use nor keep results of earlier runs.",
+        ),
+        click.option("-o", "--output-file", metavar="FILE", type=PLACE, help="Write the report to a file."),
+        click.option(
+            "--stdin-filename",
+            metavar="PATH",
+            type=PLACE,
+            help="The name of the file that comes as `-`.",
+        ),
+        of_settings,
+        click.argument("paths", nargs=-1, metavar="[PATHS]...", type=PLACE),
+    ):
+        command = decorate(command)
+    return command

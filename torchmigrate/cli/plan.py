@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from torchmigrate.cli import options, output
-from torchmigrate.cli.commands import cache_folder
 from torchmigrate.cli.session import Session
 from torchmigrate.console.terminal import Progress, wants_color, wants_links, width
 from torchmigrate.plan.model import Plan
@@ -18,7 +17,7 @@ FORMATS = ("text", "md", "html", "json")
 
 
 @click.command()
-@cache_folder
+@options.cache_folder
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing besides the plan and errors.")
 @click.option(
     "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."

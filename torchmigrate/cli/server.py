@@ -13,11 +13,10 @@ from typing import BinaryIO
 import click
 
 from torchmigrate.cli import options, pages
-from torchmigrate.cli.commands import cache_folder
 
 
 @click.command()
-@cache_folder
+@options.cache_folder
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep results of earlier runs.")
 @click.option("--stdio", is_flag=True, help="Talk over standard input and output, which it does anyway.")
 @click.option("-v", "--verbose", is_flag=True, help="Write a log of the messages to standard error.")

@@ -15,7 +15,7 @@ from itertools import pairwise
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.fitting import State, held_back
 from torchmigrate.documents.neighbours import Missing, Neighbour, neighbour_of, neighbours
-from torchmigrate.documents.references import Environment, Reference, Role, Unit
+from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, Reference, Role, Unit
 from torchmigrate.documents.relocation import Relocation, concerns_torch, gives_torch
 from torchmigrate.documents.requirements import logical_lines
 from torchmigrate.documents.specifiers import applies
@@ -54,7 +54,7 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
             "a lock file is written by its tool: upgrade torch with it, once the project's own files are mended"
         )
     if unit.role is Role.DOC:
-        raise NoFix("documentation says what was tried: it follows the project's own files")
+        raise NoFix(IN_DOCUMENTATION)
     if unit.fixed:
         raise NoFix(unit.fixed)
     _check_may_move(source.path, environment, options)

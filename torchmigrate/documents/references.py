@@ -22,6 +22,10 @@ class Role(enum.Enum):
     DOC = "documentation"
 
 
+IN_DOCUMENTATION = "documentation says what was tried: it follows the project's own files"
+"""Why there is no fix in a file of `Role.DOC`."""
+
+
 class Style(enum.Enum):
     """How versions are written."""
 

@@ -1,22 +1,21 @@
-"""C++, Objective-C++ and CUDA: names of torch's namespaces, through aliases, ``using`` and own namespaces.
+"""C++, Objective-C++ and CUDA: where a source names something of torch's namespaces.
 
-A small resolver over tokens: scopes by braces, the names that each declares, aliases and the namespaces it uses.
+It goes over the tokens, and tells `torchmigrate.foreign.namespaces` of braces, declarations, aliases and ``using``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
 
 from torchmigrate.foreign import files
+from torchmigrate.foreign.namespaces import JIT, Namespaces
 from torchmigrate.foreign.tokens import MARK, STRING, WORD, Token, arguments, tokens
 from torchmigrate.foreign.use import ForeignUse
 from torchmigrate.model.findings import Span
 
-_JIT = "torch::jit"
 _KEPT = frozenset(
     {"Stack", "peek", "peekSlice", "last", "drop", "pop", "push", "push_one", "push_list_elements", "pack"}
     | {"TuplePacker", "pickle", "unpickle", "pickle_save", "pickle_load", "CodeGen", "CustomClassHolder"}
@@ -25,11 +24,6 @@ _KEPT = frozenset(
 
 Source: torch 2.13 wheel: torch/include/ATen/core/stack.h, torch/include/ATen/core/ivalue.h, torch/include/torch/csrc/jit/serialization/pickle.h.
 """
-_BARE = frozenset(
-    {"load", "freeze", "optimize_for_inference", "Module", "ModulePtr", "Method", "Function", "Graph"}
-    | {"CompilationUnit", "ExtraFilesMap", "_load_for_mobile"}
-)
-"""What is taken for torch's where only ``using namespace torch::jit`` brings it: other words may be anybody's."""
 _HEADERS = re.compile(r"torch/(?:script\.h|csrc/jit/.*)|[Ll]ib[Tt]orch(?:-Lite)?(?:-Nightly)?/.*")
 _NO_RUNTIME = re.compile(
     r"torch/csrc/jit/(?:serialization/(?:pickle|unpickle)\w*|runtime/custom_operator|api/object)\.h"
@@ -40,59 +34,25 @@ _BEFORE_CALLS = frozenset(
 )
 """The words before a name in front of a bracket that do not make it a declaration."""
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*(?:include|import)[ \t]*[\"<]([^\">\n]+)[\">]", re.MULTILINE)
-_EVERYTHING = "*"
-"""The name, among those that a header has, of the namespaces that it uses."""
-
-
-@dataclass(slots=True)
-class _Scope:
-    """What is between two braces; ``namespace`` is empty but for those of a namespace."""
-
-    namespace: str = ""
-    aliases: dict[str, str] = field(default_factory=dict)
-    used: list[str] = field(default_factory=list)
-    declared: set[str] = field(default_factory=set)
-    handed: list[str] = field(default_factory=list)
-    """The namespaces that headers use: what else those headers declare in it, and would go before, nobody has read."""
 
 
 class _Reader:
     def __init__(self, found: Sequence[Token], included: Mapping[str, str]) -> None:
         self.tokens = found
-        self.namespaces: dict[str, _Scope] = {}
-        for name, target in included.items():
-            around, _, last = name.rpartition("::")
-            scope = self.namespaces.setdefault(around, _Scope())
-            if last == _EVERYTHING:
-                scope.handed.append(target)
-            else:
-                scope.aliases[last] = target
-        self.scopes = [self.namespaces.setdefault("", _Scope())]
         self.index = 0
-
-    @property
-    def exports(self) -> dict[str, str]:
-        """The names of torch's that an including file has from here: ``app::Module`` → ``torch::jit::Module``."""
-        made: dict[str, str] = {}
-        for whole, scope in self.namespaces.items():
-            used = [(_EVERYTHING, name) for name in reversed((*scope.used, *scope.handed))]
-            for name, target in (*scope.aliases.items(), *used):
-                if target == "torch" or target.startswith(_JIT):
-                    made[f"{whole}::{name}" if whole else name] = target
-        return made
+        self.namespaces = Namespaces(included, frozenset(self._opened()))
 
     def read(self) -> Iterator[ForeignUse]:
-        self._declare_namespaces()
         pending = ""
         while self.index < len(self.tokens):
             token = self.tokens[self.index]
             text = token.text
             if token.kind == MARK:
                 if text == "{":
-                    self.scopes.append(self._opened(pending))
+                    self.namespaces.open(pending)
                     pending = ""
-                elif text == "}" and len(self.scopes) > 1:
-                    self.scopes.pop()
+                elif text == "}":
+                    self.namespaces.close()
                 elif text in ("#include", "#import"):
                     yield from self._included()
                 elif text == "::" and self._starts_chain():
@@ -109,7 +69,7 @@ class _Reader:
                     yield from self._typedef()
                     continue
                 if text in _TYPES and self._word(1) and self._mark(2) in ("{", ":", "final", ";"):
-                    self.scopes[-1].declared.add(self.tokens[self.index + 1].text)
+                    self.namespaces.innermost.declared.add(self.tokens[self.index + 1].text)
                 elif text in ("include", "import") and self._mark(-1) in ("#", "@"):
                     yield from self._included()
                 else:
@@ -117,9 +77,8 @@ class _Reader:
                     continue
             self.index += 1
 
-    def _declare_namespaces(self) -> None:
-        """A namespace of the file's own called ``torch`` inside another one hides torch's there."""
-        self.own: set[str] = set()
+    def _opened(self) -> Iterator[str]:
+        """The full names of the namespaces that the source opens."""
         stack: list[str] = []
         pending = ""
         for index, token in enumerate(self.tokens):
@@ -132,18 +91,10 @@ class _Reader:
                 stack.append(pending)
                 around = "::".join(part for part in stack if part)
                 if pending:
-                    self.own.add(around)
+                    yield around
                 pending = ""
             elif token.kind == MARK and token.text == "}" and stack:
                 stack.pop()
-
-    def _opened(self, namespace: str) -> _Scope:
-        """The scope that begins; a namespace may be opened several times."""
-        if not namespace:
-            return _Scope()
-        whole = "::".join([*(scope.namespace for scope in self.scopes if scope.namespace), namespace])
-        known = self.namespaces.setdefault(whole, _Scope())
-        return _Scope(namespace, known.aliases, known.used, known.declared, known.handed)
 
     def _names(self, index: int) -> list[str]:
         """The words of ``a::b`` from ``index`` on."""
@@ -189,7 +140,9 @@ class _Reader:
         if names and self._mark(0) == "=":
             self.index += 1
             target, known = self._taken()
-            self.scopes[-1].aliases[names[0]] = known if known is not None else "::".join(["", *target])
+            self.namespaces.innermost.aliases[names[0]] = (
+                known if known is not None else "::".join(["", *target])
+            )
             return ""
         return "::".join(names)
 
@@ -199,7 +152,7 @@ class _Reader:
         self.index += absolute
         names = self._names(self.index)
         self.index += max(0, 2 * len(names) - 1)
-        return names, self._resolved(names, absolute=absolute)
+        return names, self.namespaces.resolved(names, absolute=absolute)
 
     def _using(self) -> Iterator[ForeignUse]:
         self.index += 1
@@ -207,7 +160,7 @@ class _Reader:
             self.index += 1
             _, known = self._taken()
             if known is not None:
-                self.scopes[-1].used.append(known)
+                self.namespaces.innermost.used.append(known)
             return
         if self._word(0) and self._mark(1) == "=":
             name = self.tokens[self.index].text
@@ -215,15 +168,15 @@ class _Reader:
             self.index += self._mark(0) == "typename"
             whole = self._whole()
             if whole is not None:
-                self.scopes[-1].aliases[name] = whole
+                self.namespaces.innermost.aliases[name] = whole
             else:
-                self.scopes[-1].declared.add(name)
+                self.namespaces.innermost.declared.add(name)
             yield from self._chain()
             return
         while True:
             whole = self._whole()
             if whole is not None:
-                self.scopes[-1].aliases[whole.rpartition("::")[2]] = whole
+                self.namespaces.innermost.aliases[whole.rpartition("::")[2]] = whole
             yield from self._chain()
             if self._mark(0) != ",":
                 return
@@ -236,14 +189,14 @@ class _Reader:
         while end < len(self.tokens) and self.tokens[end].text not in (";", "{"):
             end += 1
         if whole is not None and self.tokens[end - 1].kind == WORD:
-            self.scopes[-1].aliases[self.tokens[end - 1].text] = whole
+            self.namespaces.innermost.aliases[self.tokens[end - 1].text] = whole
         yield from self._chain()
 
     def _whole(self) -> str | None:
         """What the chain at the index names, if the statement ends with it or a name follows."""
         absolute = self._mark(0) == "::"
         names = self._names(self.index + absolute)
-        return self._resolved(names, absolute=absolute) if names else None
+        return self.namespaces.resolved(names, absolute=absolute) if names else None
 
     def _chain(self) -> Iterator[ForeignUse]:
         """Takes ``a::b::c`` and says what it is, if it is torch's."""
@@ -258,10 +211,10 @@ class _Reader:
         self.index += 2 * len(names) - 1
         if before in (".", "->") or (len(names) == 1 and self._is_declared(start)):
             return
-        name = self._resolved(names, absolute=absolute)
-        if name is None or not name.startswith(f"{_JIT}::"):
+        name = self.namespaces.resolved(names, absolute=absolute)
+        if name is None or not name.startswith(f"{JIT}::"):
             return
-        top = name.removeprefix(f"{_JIT}::").partition("::")[0]
+        top = name.removeprefix(f"{JIT}::").partition("::")[0]
         if top in _KEPT or (len(names) == 1 and name.rpartition("::")[2] in _KEPT):
             return
         span = Span(self.tokens[start].start, self.tokens[self.index - 1].end)
@@ -274,52 +227,6 @@ class _Reader:
         is_type = before is not None and before.kind == WORD and before.text not in _BEFORE_CALLS
         return is_type and self._mark(0) == "("
 
-    def _resolved(self, names: Sequence[str], *, absolute: bool) -> str | None:
-        """The full name of something of torch's, without the leading colons; None for anything else."""
-        if not names:
-            return None
-        first, rest = names[0], list(names[1:])
-        if absolute:
-            return _official([first, *rest]) if first == "torch" else None
-        around = [scope.namespace for scope in self.scopes if scope.namespace]
-        for depth in range(len(around), 0, -1):
-            inside = "::".join([*around[:depth], first])
-            if inside in self.own and not inside.startswith("torch"):
-                return None
-        for scope in reversed(self.scopes):
-            if first in scope.aliases:
-                target = scope.aliases[first]
-                return None if target.startswith("::") else _official([*target.split("::"), *rest])
-            if first in scope.declared:
-                return None
-        if first == "torch":
-            return _official([first, *rest])
-        for length in range(len(names) - 1, 0, -1):
-            opened = self.namespaces.get("::".join(names[:length]))
-            target = opened.aliases.get(names[length], "::") if opened is not None else "::"
-            if not target.startswith("::"):
-                return _official([*target.split("::"), *names[length + 1 :]])
-        for scope in reversed(self.scopes):
-            for used in (*scope.used, *scope.handed):
-                is_bare = first in _BARE and (used in scope.used or not around)
-                if rest and used == "torch" and first == "jit":
-                    return _official(["torch", first, *rest])
-                if used.startswith(_JIT) and (is_bare or (rest and first in ("script", "mobile"))):
-                    return _official([*used.split("::"), first, *rest])
-                if used == "torch" and first == "jit":
-                    return "torch::jit"
-        inside_of = "::".join(around)
-        if inside_of == "torch" and first == "jit" and rest:
-            return _official(["torch", first, *rest])
-        return None
-
-
-def _official(names: Sequence[str]) -> str:
-    """The name without the old namespace ``script``, which is the same as the one around it."""
-    if list(names[:3]) == ["torch", "jit", "script"]:
-        names = ["torch", "jit", *names[3:]]
-    return "::".join(names)
-
 
 def read(
     text: bytes, included: Mapping[str, str] = MappingProxyType({})
@@ -330,7 +237,7 @@ def read(
     """
     found = tokens("cpp", text)
     reader = _Reader(found, included)
-    return list(reader.read()), found, reader.exports
+    return list(reader.read()), found, reader.namespaces.exports
 
 
 def headers(text: bytes) -> list[str]:

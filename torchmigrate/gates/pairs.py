@@ -33,7 +33,9 @@ CUSTOMARY = {
 }
 """Names under which a star import, or another file, brings a module."""
 
-_FROM = re.compile(rb"from[ \t]+((?:func)?torch[\w.]*)[ \t]+import\b[ \t]*(\([^)]*\)|(?:[^\n\\;]|\\\r?\n)*)")
+_FROM = re.compile(
+    rb"from[ \t]+((?:func)?torch[\w.]*)[ \t]+import\b[ \t]*(\([^)]*\)|(?:[^\r\n\\;]|\\(?:\r\n?|\n))*)"
+)
 _NAMES = re.compile(rb"(\w+|\*)(?:[\s\\]+as[\s\\]+\w+)?")
 _WORD = re.compile(rb"\w+")
 _LAST_WORD = re.compile(rb"(\w+)[\s\\]*\Z")

@@ -31,7 +31,7 @@ class Rule:
     code: str
     symbols: tuple[str, ...] = ()
     message: str = ""
-    """One sentence on what is wrong and what to do; ``{symbol}`` is the symbol used.
+    """One sentence on what is wrong and what to do; ``{symbol}`` is the symbol used. Empty where the check words each finding.
 
     ``{since}``, ``{deprecated}`` and ``{breaks}`` are the versions below.
     """

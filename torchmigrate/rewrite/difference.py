@@ -33,6 +33,8 @@ def _edit(region: Region, span: Span, text: str) -> Edit:
     """The edit of the file; the line end that was put behind its last line is not there."""
     shift = region.span.start - len(region.before)
     start, end = span.start + shift, span.end + shift
+    if start > region.span.end:
+        return Edit(region.span.end, region.span.end, "\n" + text.removesuffix("\n"))
     if end > region.span.end:
         return Edit(start, region.span.end, text.removesuffix("\n"))
     return Edit(start, end, text)

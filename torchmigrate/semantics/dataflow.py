@@ -8,7 +8,8 @@ from functools import cached_property
 
 from torchmigrate.semantics import nodes
 from torchmigrate.semantics.reaching import COMPREHENSIONS, DEFERRED, FUNCTIONS, Reaching
-from torchmigrate.semantics.scopes import Scope, Scopes
+from torchmigrate.semantics.scopes import Scope
+from torchmigrate.semantics.statements import Scopes
 
 _Wholes = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred, ast.IfExp, ast.BoolOp)
 

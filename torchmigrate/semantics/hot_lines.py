@@ -10,7 +10,8 @@ from torchmigrate.gates.gate import spelled
 from torchmigrate.gates.watch import Watch
 from torchmigrate.semantics.links import Links
 from torchmigrate.semantics.resolve import Names
-from torchmigrate.semantics.scopes import Binding, BindingKind, Scopes
+from torchmigrate.semantics.scopes import Binding, BindingKind
+from torchmigrate.semantics.statements import Scopes
 from torchmigrate.text.source import Source
 
 _Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -9,7 +9,8 @@ from torchmigrate.gates.watch import Watch
 from torchmigrate.model.vocabulary import Kind
 from torchmigrate.semantics.hot_lines import HotLines
 from torchmigrate.semantics.resolve import Names, Resolved, root
-from torchmigrate.semantics.scopes import BindingKind, Place, Scope, Scopes
+from torchmigrate.semantics.scopes import BindingKind, Place, Scope
+from torchmigrate.semantics.statements import Scopes
 from torchmigrate.semantics.use import Use
 
 _TOPS = ("torch", "functorch")

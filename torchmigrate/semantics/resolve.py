@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from torchmigrate.gates.watch import Watch
 from torchmigrate.semantics.links import Links
-from torchmigrate.semantics.scopes import Binding, BindingKind, Scope, Scopes
+from torchmigrate.semantics.scopes import Binding, BindingKind, Scope
+from torchmigrate.semantics.statements import Scopes
 
 
 class Resolved(NamedTuple):

@@ -16,7 +16,8 @@ from torchmigrate.semantics.hot_lines import HotLines
 from torchmigrate.semantics.imported import imported
 from torchmigrate.semantics.links import Links
 from torchmigrate.semantics.resolve import Names
-from torchmigrate.semantics.scopes import BindingKind, Scopes
+from torchmigrate.semantics.scopes import BindingKind
+from torchmigrate.semantics.statements import Scopes
 from torchmigrate.semantics.use import Use
 from torchmigrate.semantics.walk import Walk
 from torchmigrate.text.source import Source

@@ -35,14 +35,10 @@ def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
     if severity is None:
         return
     instead = change.instead.replace("{leaf}", leaf(use))
-    message = f"`{{symbol}}` {change.state(ctx.options.target)}; {instead}"
-    if change.kind is changes.Kind.METHOD:
-        message = f"`Tensor.{{symbol}}` {change.state(ctx.options.target)}; {instead}"
-    if change.kind is changes.Kind.ALIAS:
-        message = f"`{{symbol}}` is an alias; {instead}"
+    owner = "Tensor." if change.kind is changes.Kind.METHOD else ""
     yield ctx.finding(
         use,
-        message,
+        f"`{owner}{{symbol}}` {change.state(ctx.options.target)}; {instead}",
         severity=severity,
         fix=(lambda: made(use, ctx, change, reached)) if change.recipes else None,
         hint=shim(use, ctx, change, reached),
@@ -171,8 +167,9 @@ def made(use: Use, ctx: Context, change: Change, reached: Reach) -> Fix:
     is_gone = change.gone is not None and change.gone <= ctx.options.target and not change.raises
     if use.is_itself_meant and not (is_gone or change.names_the_same):
         raise NoFix("the function itself is meant here, and what takes its place is another one")
+    fix = fitting(use, ctx, change)
     require(change.needs, ctx, reached)
-    return fitting(use, ctx, change)
+    return fix
 
 
 def require(needs: Version, ctx: Context, reached: Reach) -> None:

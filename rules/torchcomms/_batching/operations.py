@@ -11,6 +11,7 @@ from torchmigrate.rewrite.changes import Part, Symbol, Template
 
 from .._groups.groups import argument
 from .._simulator.syntax import Syntax
+from .._simulator.values import SINGLE
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -30,13 +31,15 @@ class Operations:
 
     def operation(self, call: ast.Call) -> Template:
         """The `P2POp` that stands for a single operation. Raises NoFix."""
-        name = self._syntax.name(call) or ""
+        name = self._syntax.name(call)
+        if name not in SINGLE:
+            raise NoFix(f"`{ast.unparse(call.func)}` is not the name of the operation that it calls")
         sends = "send" in name
         names = ("dst", "group_dst") if sends else ("src", "group_src")
         tensor, group, tag = argument(call, 0, "tensor"), group_of(call), argument(call, 3, "tag")
         peer, in_group = argument(call, 1, names[0]), argument(call, 4, names[1])
-        if tensor is None or (peer is None and in_group is None):
-            raise NoFix("an operation takes its arguments from elsewhere")
+        assert tensor is not None  # only calls with both written out are simulated
+        assert peer is not None or in_group is not None
         if in_group is not None and self._ctx.options.minimum < (2, 6):
             raise NoFix("a rank within the group can be given to `P2POp` since torch 2.6")
         own = call.func if name in ("isend", "irecv") else self.symbol("isend" if sends else "irecv")

@@ -291,7 +291,8 @@ class Calls(Expressions):
         names = ("dst", "group_dst") if "send" in called else ("src", "group_src")
         found = [arguments[1]] if len(arguments) > 1 else []
         found += [keywords[name] for name in names if keywords.get(name) is not None]
-        if len(found) != 1 or "**" in keywords or any(isinstance(a, ast.Starred) for a in node.args):
+        is_written = "**" not in keywords and not any(isinstance(a, ast.Starred) for a in node.args)
+        if len(found) != 1 or not is_written or not (arguments or "tensor" in keywords):
             raise Unclear
         group = self._group(arguments[2] if len(arguments) > 2 else keywords.get("group"))
         group = self._for_tensor(group, arguments[0] if arguments else keywords.get("tensor"))

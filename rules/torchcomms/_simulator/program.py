@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torchmigrate.semantics.dataflow import Flow
 from torchmigrate.semantics.resolve import Names
-from torchmigrate.semantics.scopes import Scopes
+from torchmigrate.semantics.statements import Scopes
 from torchmigrate.semantics.uses import Uses
 
 

@@ -40,7 +40,8 @@ def fix_of(use: Use, ctx: Context) -> Fix:
     found = chains(ctx).get(id(use.node))
     if found is not None:
         if found.fix is None:
-            raise NoFix(found.reason or "")
+            assert found.reason is not None
+            raise NoFix(found.reason)
         return moved(found.chain, found.fix)
     if use.kind is not Kind.CALL:
         raise NoFix("it is not called here")

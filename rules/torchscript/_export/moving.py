@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, Kind, NoFix, Safety
-from torchmigrate.model.findings import Change, Joint
+from torchmigrate.model.findings import Change, Edit, Joint
 from torchmigrate.semantics.calls import argument
 
 from .._authoring.authoring import LOADING, SAVE_METHODS, SAVES, TRACES
@@ -22,8 +22,6 @@ from .sizes import given, written
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-
-_TITLE = "Use `torch.export`, and all that follows from it"
 
 
 def moved(chain: Chain, fix: Fix) -> Fix:
@@ -39,7 +37,11 @@ def moved(chain: Chain, fix: Fix) -> Fix:
         if group.is_renamed:
             changes += renaming(file.paths, chain.ctx, chain.use)
         groups.append(group)
-    return _joined(replace(fix, changes=(*fix.changes, *changes)), groups, chain.ctx)
+    several = [group for group in groups if len(group.paths) > 1]
+    if len(several) > 1:
+        raise NoFix("it is saved to several files, and other modules load them")
+    whole = (*fix.changes, *changes)
+    return _part(whole, several[0], chain.ctx) if several else replace(fix, changes=whole)
 
 
 def followed(use: Use, ctx: Context) -> Fix:
@@ -54,20 +56,18 @@ def followed(use: Use, ctx: Context) -> Fix:
             paths.append(_path(other))
     if group.is_renamed:
         changes += renaming([path for path in paths if path is not None], ctx, use)
-    return _joined(Fix(tuple(changes), Safety.UNSAFE, _TITLE), [group], ctx)
+    return _part(tuple(changes), group, ctx)
 
 
-def _joined(fix: Fix, groups: Iterable[Group], ctx: Context) -> Fix:
-    """The fix, as the part of a joint one where other modules load the file."""
-    several = [group for group in groups if len(group.paths) > 1]
-    if not several:
-        return fix
-    if len(several) > 1:
-        raise NoFix("it is saved to several files, and other modules load them")
-    [group] = several
-    others = [path for path in group.paths if path != ctx.source.path]
-    title = f"{_TITLE} here and in {', '.join(others)}; what is exported takes the example's sizes only"
-    return replace(fix, title=title, joint=Joint(f"{group.name} of {group.paths[0]}", group.paths))
+def _part(changes: tuple[Change | Edit, ...], group: Group, ctx: Context) -> Fix:
+    """This module's part of the fix of a file that other modules save or load as well."""
+    others = ", ".join(path for path in group.paths if path != ctx.source.path)
+    title = (
+        f"Use `torch.export`, and all that follows from it here and in {others}; what is exported takes the example's "
+        "sizes only"
+    )
+    joint = Joint(f"{group.name} of {group.paths[0]}", group.paths)
+    return Fix(changes, Safety.UNSAFE, title, joint=joint)
 
 
 def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object], ...]]]:

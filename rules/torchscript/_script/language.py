@@ -50,10 +50,9 @@ def _reason(node: ast.AST, types: Typed, parents: dict[ast.AST, ast.AST]) -> str
         case ast.BinOp(op=ast.Add()):
             return _sum(types(node.left), types(node.right))
         case ast.AugAssign(op=ast.Add()):
+            # A list takes a tuple, too, where it grows.
             target = types(node.target)
-            if target & {"List", "Dict"}:
-                return "changes an argument, of which TorchScript changes a copy"
-            return _sum(target, types(node.value))
+            return _changed(target & {"List", "Dict"}) or _sum(target - LISTS, types(node.value))
         case ast.BinOp(op=ast.Pow()) if types(node) == {"int"} and not _is_number(node, parents):
             return "takes a power of integers, which is a float to TorchScript and an int to Python"
         case ast.BinOp(op=ast.Mod()) if types(node.left) == {"str"} and types(node.right) & _TEXT:

@@ -2,6 +2,8 @@
 
 Runs in the user's interpreter (Python 3.8 or newer, torch 2.5 or newer). The question is JSON in the file that the
 answer then replaces; beside it, the file ``stage`` says what is being done, for the case that no answer comes.
+
+All of it is one file because it travels as one: to an interpreter that has no torchmigrate, and to machines of a cluster.
 """
 
 from __future__ import annotations

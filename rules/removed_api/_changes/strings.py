@@ -1,0 +1,20 @@
+"""Words in string literals."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import NoFix
+from torchmigrate.rewrite.changes import Reword
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context
+
+
+def reworded(literal: ast.Constant, old: str, new: str, ctx: Context) -> Reword:
+    """``new`` in the place of ``old``. Raises NoFix unless it is a plain literal that spells it once."""
+    in_f_string = isinstance(ctx.uses.flow.parents[literal], ast.JoinedStr)
+    if in_f_string or ctx.text(literal).count(old) != 1:
+        raise NoFix(f"the string is not a plain literal that says `{old}` once")
+    return Reword(literal, old, new)
