@@ -76,18 +76,14 @@ def load(options: Mapping[str, Any]) -> Profiles:
 
 
 def invocation(paths: Sequence[str], given: Mapping[str, Any]) -> str:
-    """What another command has to be told to look at the same files with the same rules and versions.
-
-    What came from standard input, it finds where that said it is from.
-    """
+    """What another command has to be told to look at the same files with the same rules and versions."""
     parts: list[str] = []
     for name in ("select", "extend_select", "ignore", "target_version", "min_version", "config"):
         value = given.get(name) or ()
         for text in (value,) if isinstance(value, str) else value:
             parts += [f"--{key(name)}", str(text)]
     parts += ["--isolated"] if given.get("isolated") else []
-    named = [given.get("stdin_filename") if path == "-" else path for path in paths]
-    return "".join(" " + shlex.quote(part) for part in (*parts, *filter(None, named)))
+    return "".join(" " + shlex.quote(part) for part in (*parts, *paths))
 
 
 def describe(profiles: Collection[Profile]) -> str:

@@ -76,7 +76,9 @@ class Session:
         self.report.links = colored and wants_links(sys.stdout)
         if not output_file and sys.stdout.isatty():
             self.report.width = width()
-        self.report.invocation = options.invocation(paths, given)
+        self.report.invocation = options.invocation(
+            [stdin_filename or path if path == "-" else path for path in paths], given
+        )
         self.trees, self.inputs = asked.trees(screen), asked.inputs(screen)
         self._known = self._known_findings(asked.settings_of, diff_base, write_baseline)
         self.report.paths = [file.path for file in self.inputs]
