@@ -19,8 +19,9 @@ from torchmigrate.gates.spelling import spelling_of
 Owners = dict[bytes, frozenset[bytes]]
 """What must stand before a name, each with words of which the file must spell one too (none: it need not)."""
 
+_APART = re.compile(rb"\.[ \t\r\n\\]+\w+")
 _BREAKS = frozenset((b" ", b"\t", b"\r", b"\n", b"\\"))
-"""What stands before a dot that does not follow a name at once."""
+"""What stands beside a dot that does not follow a name, or come before one, at once."""
 
 _ANY = b""
 """The owner of an attribute of any object."""
@@ -104,7 +105,10 @@ class Pairs:
         chains |= self._keywords(chains, text)
         doubtful: dict[bytes, set[bytes]] = {}
         broken: set[bytes] = set()
+        apart = False
         for parts in spelling.dotted:
+            if not parts[-1] and (len(parts) == 2 or parts[-2]) and parts[-2] in self._above:
+                apart = True
             if names.isdisjoint(parts):
                 continue
             if parts[0] in _TOPS:
@@ -120,7 +124,9 @@ class Pairs:
                 else:
                     broken.add(name)
         for name in broken:
-            yield from self._broken(name, text, chains)
+            yield from self._broken(_written(b"", b"." + name), text, chains)
+        if apart and not names.isdisjoint(chains):
+            yield from self._broken(_APART, text, chains)
         if doubtful:
             for owner, module in _renamed(set(doubtful), text):
                 for name in doubtful[owner]:
@@ -139,6 +145,11 @@ class Pairs:
     def _named(self) -> frozenset[bytes]:
         return frozenset(word for words in self.words.values() for word in words if word.endswith(b"="))
 
+    @cached_property
+    def _above(self) -> frozenset[bytes]:
+        """What ends a line or has a blank behind its dot where a name may follow: an owner, or nothing."""
+        return frozenset((b"", *(owner for owners in self.owners.values() for owner in owners)))
+
     def _in_full(self, parts: list[bytes], words: frozenset[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """The pairs at the ends of the symbols that a dotted name begins with."""
         for (owner, name), symbol in zip(pairwise(parts), _beginnings(parts), strict=True):
@@ -154,11 +165,16 @@ class Pairs:
         needed = owners.get(owner, owners.get(_ANY))
         return needed is not None and (not needed or not needed.isdisjoint(words))
 
-    def _broken(self, name: bytes, text: bytes, words: frozenset[bytes]) -> Iterator[tuple[bytes, bytes]]:
-        """Pairs that are broken over lines before the dot."""
-        for match in _written(b"", b"." + name).finditer(text):
-            start = match.start()
-            if text[start - 1 : start] not in _BREAKS:
+    def _broken(
+        self, pattern: re.Pattern[bytes], text: bytes, words: frozenset[bytes]
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Pairs with a blank or the end of a line beside the dot, where a pattern for it and the name matches."""
+        for match in pattern.finditer(text):
+            start, name = match.start(), match[0].lstrip(b". \t\r\n\\")
+            if name not in self.owners or not _BREAKS & {
+                text[start - 1 : start],
+                text[start + 1 : start + 2],
+            }:
                 continue
             owner = _LAST_WORD.search(text, max(0, start - 200), start)
             if owner is not None and self._fits(owner[1], name, words):
