@@ -69,11 +69,18 @@ class ForeignContext:
         return self._nearest(self._of(BRIDGES, "name", name))
 
     def spelled(self, sought: Sought) -> str:
-        """Where another file of the project spells what is sought, as ``path:line``; empty where none does."""
-        for place, line in self.project.spelling(sought, beside=os.path.abspath(self.source.path)):
-            is_relative = not os.path.isabs(self.source.path) and is_within(place, os.getcwd())
-            return f"{os.path.relpath(place) if is_relative else place}:{line}"
-        return ""
+        """Where another file of the project spells what is sought, as ``path:line``; empty where none does.
+
+        One in the folder of this file or below counts before others.
+        """
+        path = os.path.abspath(self.source.path)
+        found = self.project.spelling(sought, beside=path)
+        below = (one for one in found if is_within(one[0], os.path.dirname(path)))
+        place, line = next(below, next(iter(found), ("", 0)))
+        if not place:
+            return ""
+        is_relative = not os.path.isabs(self.source.path) and is_within(place, os.getcwd())
+        return f"{os.path.relpath(place) if is_relative else place}:{line}"
 
     def saved(self, name: str, *kinds: str) -> str:
         """Where Python writes the model file ``name``, as ``path:line``, from what rules note under ``kinds``."""

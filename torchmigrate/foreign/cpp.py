@@ -30,7 +30,7 @@ _BARE = frozenset(
     | {"CompilationUnit", "ExtraFilesMap", "_load_for_mobile"}
 )
 """What is taken for torch's where only ``using namespace torch::jit`` brings it: other words may be anybody's."""
-_HEADERS = re.compile(r"torch/(?:script\.h|csrc/jit/.*)|[Ll]ib[Tt]orch(?:-Lite)?(?:-Nightly)?/.*")
+_HEADERS = re.compile(r"torch/(?:script\.h|jit\.h|csrc/jit/.*)|[Ll]ib[Tt]orch(?:-Lite)?(?:-Nightly)?/.*")
 _NO_RUNTIME = re.compile(
     r"torch/csrc/jit/(?:serialization/(?:pickle|unpickle)\w*|runtime/custom_operator|api/object)\.h"
 )
