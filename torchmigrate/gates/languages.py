@@ -72,7 +72,7 @@ MODULES = {
 
 
 _HEADERS = re.compile(
-    r"(?:^|[/\\])include[/\\](?:torch[/\\](?:csrc[/\\]|script\.h$)|ATen[/\\]|c10[/\\]|caffe2[/\\])"
+    r"(?:^|[/\\])include[/\\](?:(?:ATen|c10|caffe2|torch[/\\]csrc)[/\\]|torch[/\\](?:script|extension|library|custom_class\w*)\.h$)"
 )
 """Headers of libtorch itself, where a project keeps a copy of it."""
 
