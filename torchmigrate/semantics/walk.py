@@ -195,6 +195,7 @@ class Walk:
                 certain and around.located,
                 call,
                 around.decorated,
+                certain,
             )
         )
 
