@@ -62,7 +62,7 @@ _ITS_OWN = re.compile(
     rb"|\bdebug_dump\([^)\n]*verbose|\bcuda_stream\b|nccl\b|\bcudart\b|\bnvrtc\b|\bcuda\.bindings\b|cudaGraph|with_conditional_node"
 )
 """What the graphs of one device can do and `torch.accelerator.Graph` cannot."""
-_ITS_FOLDER = re.compile(r"(?:^|[/\\])(?:cuda|xpu)[/\\]")
+_ITS_FOLDER = re.compile(r"(?:^|[/\\])(?:cuda|xpu|\w*nccl\w*)[/\\]")
 
 
 @rule.check
