@@ -90,7 +90,9 @@ def _branches(
     body: list[ast.stmt], use: Use, ctx: Context, scope: Scope, *, graphs: bool
 ) -> Iterator[Finding]:
     for node in own(body):
-        if isinstance(node, ast.If) and is_test(node.test, use, ctx, scope) and _gives_values(node):
+        if not isinstance(node, (ast.If, ast.IfExp)) or not is_test(node.test, use, ctx, scope):
+            continue
+        if isinstance(node, ast.IfExp) or _gives_values(node):
             if graphs:
                 yield from advise(use, ctx, _GRAPHS, at=node.test, since=(2, 12))
             else:

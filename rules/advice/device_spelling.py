@@ -97,6 +97,11 @@ _ONE_KIND = re.compile(
 )
 """What makes a file one for a single kind of device."""
 
+_ASKED = re.compile(
+    rb"cuda\.is_available\(\)[ \t]*:\s*(?:return\b|[\w.]+[ \t]*=)\s*(?:torch\.device\(\s*)?[\"']cuda[\"']"
+)
+"""CUDA's name where it was asked whether there is a device."""
+
 _KERNELS = {" .cu .cuh ": r"__global__"}
 _BOUND = (
     (("cpp_extension",), ("CUDAExtension",)),
@@ -114,7 +119,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     name = ctx.source.path.replace("\\", "/").rpartition("/")[2]
     if any(_OWN_NAME.search(own) for own in (name, *names_around(use))) or _is_for_one_device(use, ctx):
         return
-    if _ONE_KIND.search(ctx.source.text) or _KNOWN.search(ctx.source.text) or is_trial(ctx) or _is_bound(ctx):
+    text = _ASKED.sub(b"", ctx.source.text)
+    if _ONE_KIND.search(text) or _KNOWN.search(ctx.source.text) or is_trial(ctx) or _is_bound(ctx):
         return
     if any(_moves(node) for node in _unguarded(body_around(use, ctx))):
         return

@@ -14,7 +14,7 @@ Needs: torch 2.1.
 
 Brings: one compilation instead of up to as many as the limit allows.
 
-When not: something else than a size causes the recompilations, or each size has to have code of its own. Projects that mark
+When not: something else than a size causes the recompilations, or each size has to have code of its own. Files that mark
 dimensions or decide about dynamic sizes are left alone, and tests and benchmarks, which try many sizes on purpose.
 
 Measure: `TORCH_LOGS=recompiles python your_script.py` says what each recompilation is for.
@@ -55,11 +55,6 @@ rule = Rule(
 )
 
 _DECIDED = re.compile(rb"mark_dynamic\b|\bmark_unbacked\b|\bdynamic\s*=|\bautomatic_dynamic_shapes\b")
-_ELSEWHERE = (
-    (("mark_dynamic",), (r"mark_dynamic\b",)),
-    (("torch.compile", "dynamic"), (r"torch\.compile\([^)]{0,200}\bdynamic\s*=",)),
-)
-"""What some file of a project says that has decided about sizes that vary."""
 _DEFAULT = {"cache_size_limit": 8, "recompile_limit": 8}
 _ACCUMULATED = 256
 
@@ -74,5 +69,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     raised = assigned.value
     default = _DEFAULT.get(use.symbol.rpartition(".")[2], _ACCUMULATED)
     is_raised = isinstance(raised, ast.Constant) and isinstance(raised.value, int) and raised.value > default
-    if is_raised and not ctx.project.spelling(*_ELSEWHERE, beside=""):
+    if is_raised:
         yield from advise(use, ctx)

@@ -93,7 +93,7 @@ def _is_scalar(node: ast.expr, use: Use, ctx: Context) -> bool:
         name = resolved.names[0]
         return name.startswith("torch.") and name not in _PYTHON and leaf(node.func) in _REDUCTIONS | _TESTS
     if node.func.attr == "item" and not node.args:
-        return _is_scalar(node.func.value, use, ctx)
+        return not any(map(_is_size, ast.walk(node.func.value)))
     return node.func.attr in _REDUCTIONS | _TESTS and not any(map(_is_size, ast.walk(node.func.value)))
 
 
