@@ -119,8 +119,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     name = ctx.source.path.replace("\\", "/").rpartition("/")[2]
     if any(_OWN_NAME.search(own) for own in (name, *names_around(use))) or _is_for_one_device(use, ctx):
         return
-    text = _ASKED.sub(b"", ctx.source.text)
-    if _ONE_KIND.search(text) or _KNOWN.search(ctx.source.text) or is_trial(ctx) or _is_bound(ctx):
+    if ctx.uses.once((rule.code, "of one kind"), lambda: _is_of_one_kind(ctx)) or _is_bound(ctx):
         return
     if any(_moves(node) for node in _unguarded(body_around(use, ctx))):
         return
@@ -135,6 +134,12 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield from advise(
         use, ctx, f"`torch.accelerator.{new}` is `{{symbol}}` on every accelerator{raises}", since=since
     )
+
+
+def _is_of_one_kind(ctx: Context) -> bool:
+    """Whether the file is for one kind of device, or knows `torch.accelerator` already."""
+    text = ctx.source.text
+    return bool(_ONE_KIND.search(_ASKED.sub(b"", text)) or _KNOWN.search(text)) or is_trial(ctx)
 
 
 def _unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
