@@ -19,7 +19,7 @@ Needs: torch 2.12.
 
 Brings: one spelling for all devices; nothing gets faster.
 
-When not: the code runs on CUDA only (as what calls the CUDA runtime itself), or needs what only `CUDAGraph` has: `raw_cuda_graph`, `pools`,
+When not: the code runs on CUDA only (as what calls the CUDA runtime or NCCL itself), or needs what only `CUDAGraph` has: `raw_cuda_graph`, `pools`,
 `get_currently_capturing_graph`, `register_*`, `enable_annotations`, `check_input_liveness`, `make_graphed_callables`. Files
 that use one of these are left alone, those in a folder called after the device, and tests.
 
@@ -59,10 +59,10 @@ rule = Rule(
 _ITS_OWN = re.compile(
     rb"\braw_(?:cuda|xpu)_graph|\.pools\(|get_currently_capturing_graph|enable_annotations|check_input_liveness"
     rb"|\bregister_(?:generator_state|destroy|replay|capture|post_instantiate)|make_graphed_callables"
-    rb"|\bdebug_dump\([^)\n]*verbose|\bcuda_stream\b|\bcudart\b|\bnvrtc\b|\bcuda\.bindings\b|cudaGraph|with_conditional_node"
+    rb"|\bdebug_dump\([^)\n]*verbose|\bcuda_stream\b|nccl\b|\bcudart\b|\bnvrtc\b|\bcuda\.bindings\b|cudaGraph|with_conditional_node"
 )
 """What the graphs of one device can do and `torch.accelerator.Graph` cannot."""
-_ITS_FOLDER = re.compile(r"(?:^|[/\\])(?:cuda|xpu)[/\\]")
+_ITS_FOLDER = re.compile(r"(?:^|[/\\])(?:cuda|xpu|\w*nccl\w*)[/\\]")
 
 
 @rule.check

@@ -11,8 +11,8 @@ Needs: torch 2.5, an NVIDIA GPU of compute capability 9.0 or newer.
 
 Brings: up to 75 % more speed than FlashAttention 2 on H100, as the release blog of 2.5 says.
 
-When not: the block calls another attention than `scaled_dot_product_attention` (then nothing is said), needs flash
-attention's exact results, or runs on older GPUs.
+When not: the block calls another attention than `scaled_dot_product_attention` or the function or class around it is called
+after flash attention (then nothing is said), needs flash attention's exact results, or runs on older GPUs.
 
 Measure: `python -m timeit -s "import torch; from torch.nn.attention import *; q = torch.randn(8, 16, 4096, 128, device='cuda',
 dtype=torch.bfloat16); f = torch.nn.functional.scaled_dot_product_attention; c =
@@ -32,6 +32,7 @@ from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
+from ._seen.nodes import names_around
 from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if isinstance(given, ast.Name):
         given = ctx.uses.flow.definition(given, use.place.scope)
     if given is None or is_trial(ctx) or b"CUDNN_ATTENTION" in ctx.source.text:
+        return
+    if any("flash" in name.lower() for name in names_around(use)):
         return
     block = use.place.statement
     called = [leaf(part.func) for part in ast.walk(block) if isinstance(part, ast.Call)]

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.resolve import string
+from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
 
@@ -52,8 +52,23 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     mode = argument(use.call, None, "mode") if use.call is not None else None
     if isinstance(mode, ast.Name):
         mode = ctx.uses.flow.definition(mode, use.place.scope)
-    if not isinstance(mode, ast.IfExp) or not (string(mode.body) or "").startswith("max-autotune"):
+    if isinstance(mode, ast.IfExp):
+        if _is_autotune(mode.body) and _asks_for_gpu(mode.test, ctx):
+            yield from advise(use, ctx, at=mode)
         return
-    negated = isinstance(mode.test, ast.UnaryOp) or "!=" in ctx.text(mode.test)
-    if _GPU.search(ctx.text(mode.test)) and not negated:
-        yield from advise(use, ctx, at=mode)
+    outer = use.place.parent.statement if use.place.parent is not None else None
+    if _is_autotune(mode) and isinstance(outer, ast.If) and use.place.statement in outer.body:
+        otherwise = [
+            leaf(part.func) for one in outer.orelse for part in ast.walk(one) if isinstance(part, ast.Call)
+        ]
+        if "compile" in otherwise and _asks_for_gpu(outer.test, ctx):
+            yield from advise(use, ctx)
+
+
+def _is_autotune(mode: ast.expr | None) -> bool:
+    return mode is not None and (string(mode) or "").startswith("max-autotune")
+
+
+def _asks_for_gpu(test: ast.expr, ctx: Context) -> bool:
+    negated = isinstance(test, ast.UnaryOp) or "!=" in ctx.text(test)
+    return bool(_GPU.search(ctx.text(test))) and not negated

@@ -40,6 +40,7 @@ from ._seen.tensors import is_test
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Scope
 
 _CAPTURES = ("torch.cuda.graph", "torch.cuda.graphs.graph")
 _COMPILES = ("torch.compile", "torch.export.export", "torch.cuda.make_graphed_callables")
@@ -76,17 +77,22 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.symbol in _CAPTURES:
         captured = use.place.statement
         if isinstance(captured, ast.With) and any(item.context_expr is use.call for item in captured.items):
-            yield from _branches(captured.body, use, ctx, graphs=True)
+            yield from _branches(captured.body, use, ctx, use.place.scope, graphs=True)
         return
     defined = compiled(use, ctx)
     code = code_of(defined) if defined is not None else None
     if code is not None:
-        yield from _branches(code.body, use, ctx, graphs=use.symbol.endswith("make_graphed_callables"))
+        scope = next(scope for scope in ctx.uses.scopes.all if scope.node is code)
+        yield from _branches(code.body, use, ctx, scope, graphs=use.symbol.endswith("make_graphed_callables"))
 
 
-def _branches(body: list[ast.stmt], use: Use, ctx: Context, *, graphs: bool) -> Iterator[Finding]:
+def _branches(
+    body: list[ast.stmt], use: Use, ctx: Context, scope: Scope, *, graphs: bool
+) -> Iterator[Finding]:
     for node in own(body):
-        if isinstance(node, ast.If) and is_test(node.test, use, ctx) and _gives_values(node):
+        if not isinstance(node, (ast.If, ast.IfExp)) or not is_test(node.test, use, ctx, scope):
+            continue
+        if isinstance(node, ast.IfExp) or _gives_values(node):
             if graphs:
                 yield from advise(use, ctx, _GRAPHS, at=node.test, since=(2, 12))
             else:

@@ -31,7 +31,7 @@ from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
-from ._seen.compiled import code_of, compiled
+from ._seen.compiled import code_of, compiled, values_of
 from ._seen.nodes import own
 
 if TYPE_CHECKING:
@@ -83,7 +83,4 @@ def _made(node: ast.expr, use: Use) -> Iterator[ast.expr | None]:
         yield from (binding.value for binding in scope.bindings[node.id]) if scope is not None else ()
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
         around = next((outer for outer in use.place.ancestors() if isinstance(outer, ast.ClassDef)), None)
-        for part in ast.walk(around) if around is not None else ():
-            if isinstance(part, ast.Assign):
-                kept = [target.attr for target in part.targets if isinstance(target, ast.Attribute)]
-                yield from [part.value] * kept.count(node.attr)
+        yield from values_of(node.attr, around) if around is not None else ()

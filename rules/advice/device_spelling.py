@@ -17,9 +17,9 @@ Needs: torch 2.6; 2.7 for `check_available`, 2.9 for the functions about memory,
 Brings: the same code on other accelerators; nothing gets faster.
 
 When not: the code around is for this device alone. Nothing is said in functions, classes and files that are named after
-the device, where a test of the device's name decides, in files that use what only this device has (`torch.cuda.Event`,
-NVTX, NCCL, Triton), that name `"cuda"` or `"cuda:0"` without asking or know `torch.accelerator` already, beside a
-`model.cuda()`, in tests, and in projects with kernels of their own in CUDA.
+the device, where a test of the device's name or a switch called after it decides, in files that use what only this device has (`torch.cuda.Event`,
+NVTX, NCCL, Triton, the state of CUDA's random numbers), that name `"cuda"` or `"cuda:0"` without asking or know `torch.accelerator` already,
+beside a `model.cuda()`, in tests, and in projects with kernels of their own in CUDA.
 
 Source: https://docs.pytorch.org/docs/stable/accelerator.html; torch 2.6, 2.7, 2.9, 2.10 and 2.15 wheels:
 torch/accelerator/__init__.py, torch/accelerator/memory.py.
@@ -87,13 +87,19 @@ _QUIET = frozenset(
 
 _ONE_KIND = re.compile(
     (
-        r"\.to\(\s*[\"']cuda|device\s*=\s*[\"']cuda(?![\"']\s*if)|[\"']cuda:(?![^\"'\n]*[\"']\s*if\b)|"
+        r"\.to\(\s*[\"']cuda|device[\"']?\s*(?::[^=\n]{1,40}=|[=:])\s*[\"']cuda(?![\"']\s*if)|[\"']cuda:(?![^\"'\n]*[\"']\s*if\b)|"
         r"torch\.device\(\s*[\"']cuda[\"']\s*(?:,|\)(?!\s*if\b))|"
         rf"torch\.cuda\.(?!(?:{_PORTABLE})\b)\w|torch\.version\.(?:cuda|hip)|ProfilerActivity\.CUDA"
+        r"|torch\.cuda\.\w+\(\s*(?:device\s*=\s*)?[\"']cuda|\bfork_rng\((?![^)\n]*device_type)"
         r"|\b(?:cuda_stream|sycl_queue|nccl|nvtx|triton|cupy|jax|pynvml|vllm|sglang|megatron|transformer_engine|apex|deepspeed|tensorrt|flash_attn|cpp_extension|get_device_capability)\b"
     ).encode()
 )
 """What makes a file one for a single kind of device."""
+
+_ASKED = re.compile(
+    rb"cuda\.is_available\(\)[ \t]*:\s*(?:return\b|[\w.]+[ \t]*=)\s*(?:torch\.device\(\s*)?[\"']cuda[\"']"
+)
+"""CUDA's name where it was asked whether there is a device."""
 
 _KERNELS = {" .cu .cuh ": r"__global__"}
 _BOUND = (
@@ -110,9 +116,9 @@ _OWN_NAME = re.compile(r"(?i)cuda|xpu|rocm|hip(?![a-z])|nvidia")
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     name = ctx.source.path.replace("\\", "/").rpartition("/")[2]
-    if any(_OWN_NAME.search(own) for own in (name, *names_around(use))) or _is_for_one_device(use):
+    if any(_OWN_NAME.search(own) for own in (name, *names_around(use))) or _is_for_one_device(use, ctx):
         return
-    if _ONE_KIND.search(ctx.source.text) or _KNOWN.search(ctx.source.text) or is_trial(ctx) or _is_bound(ctx):
+    if ctx.uses.once((rule.code, "of one kind"), lambda: _is_of_one_kind(ctx)) or _is_bound(ctx):
         return
     if any(_moves(node) for node in _unguarded(body_around(use, ctx))):
         return
@@ -127,6 +133,12 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield from advise(
         use, ctx, f"`torch.accelerator.{new}` is `{{symbol}}` on every accelerator{raises}", since=since
     )
+
+
+def _is_of_one_kind(ctx: Context) -> bool:
+    """Whether the file is for one kind of device, or knows `torch.accelerator` already."""
+    text = ctx.source.text
+    return bool(_ONE_KIND.search(_ASKED.sub(b"", text)) or _KNOWN.search(text)) or is_trial(ctx)
 
 
 def _unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
@@ -172,13 +184,21 @@ def _device(node: ast.expr) -> str | None:
     return string(node)
 
 
-def _is_for_one_device(use: Use) -> bool:
+def _is_for_one_device(use: Use, ctx: Context) -> bool:
     """Whether a test of the device's kind stands around a use."""
     tests = [outer.test for outer in use.place.ancestors() if isinstance(outer, (ast.If, ast.While))]
     tests += [parent.test for parent in use.parents if isinstance(parent, ast.IfExp)]
-    return any(
-        (isinstance(part, ast.Constant) and isinstance(part.value, str) and _OWN_NAME.search(part.value))
-        or (isinstance(part, ast.Attribute) and part.attr in ("is_cuda", "is_xpu"))
-        for test in tests
-        for part in ast.walk(test)
-    )
+    return any(_names_kind(part, use, ctx) for test in tests for part in ast.walk(test))
+
+
+def _names_kind(part: ast.AST, use: Use, ctx: Context) -> bool:
+    """Whether a part of a test names a kind of device: in a string, or as a switch of the program's, ``args.cuda``."""
+    if isinstance(part, ast.Constant):
+        return isinstance(part.value, str) and bool(_OWN_NAME.search(part.value))
+    if isinstance(part, ast.Name):
+        value = ctx.uses.flow.definition(part, use.place.scope)
+        asked = value is not None and "is_available" in ast.unparse(value)
+        return not asked and bool(_OWN_NAME.search(part.id)) and ctx.resolve(part, use) is None
+    if isinstance(part, ast.Attribute):
+        return bool(_OWN_NAME.search(part.attr)) and ctx.resolve(part, use) is None
+    return False

@@ -68,7 +68,9 @@ _TRANSPOSED = frozenset({"T", "mT", "H", "mH"})
 
 def _parts(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> Iterator[ast.expr]:
     """What a matrix is made of, by what can be done to a whole batch alike: ``(m + m.mT) / 2`` of ``m``, twice, and 2."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
+    if isinstance(node, ast.BinOp) and isinstance(
+        node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)
+    ):
         yield from _parts(node.left, loop, use, ctx)
         yield from _parts(node.right, loop, use, ctx)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ALIKE:

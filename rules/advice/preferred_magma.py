@@ -53,6 +53,8 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     given = argument(use.call, 0, "backend") if use.call is not None else None
+    if isinstance(given, ast.Name):
+        given = ctx.uses.flow.definition(given, use.place.scope)
     if given is None or string(given) != "magma":
         return
     if reach(use, ctx.uses).is_reached(ctx.options.target) and not _is_guarded(use):

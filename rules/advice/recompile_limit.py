@@ -54,7 +54,7 @@ rule = Rule(
     kinds=frozenset({Kind.ASSIGNMENT}),
 )
 
-_DECIDED = re.compile(rb"\bmark_dynamic\b|\bmark_unbacked\b|\bdynamic\s*=|\bautomatic_dynamic_shapes\b")
+_DECIDED = re.compile(rb"mark_dynamic\b|\bmark_unbacked\b|\bdynamic\s*=|\bautomatic_dynamic_shapes\b")
 _DEFAULT = {"cache_size_limit": 8, "recompile_limit": 8}
 _ACCUMULATED = 256
 
@@ -68,5 +68,6 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     raised = assigned.value
     default = _DEFAULT.get(use.symbol.rpartition(".")[2], _ACCUMULATED)
-    if isinstance(raised, ast.Constant) and isinstance(raised.value, int) and raised.value > default:
+    is_raised = isinstance(raised, ast.Constant) and isinstance(raised.value, int) and raised.value > default
+    if is_raised:
         yield from advise(use, ctx)

@@ -75,6 +75,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _repeated(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
     """The attributes that hold blocks made by one expression, with the block's class."""
     for node in ast.walk(model):
+        if isinstance(node, ast.For):
+            yield from _appended(node, use)
         if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
             continue
         for call in ast.walk(node.value):
@@ -85,8 +87,22 @@ def _repeated(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
             given = call.args[0].value if isinstance(call.args[0], ast.Starred) else call.args[0]
             if not isinstance(given, (ast.ListComp, ast.GeneratorExp)) or not isinstance(given.elt, ast.Call):
                 continue
-            if _is_block(given.elt, use) and _alike(given):
+            (first, *others) = given.generators
+            if not others and _is_block(given.elt, use) and _alike(first.target, first.iter, given.elt):
                 yield node.targets[0].attr, leaf(given.elt.func) or ""
+
+
+def _appended(loop: ast.For, use: Use) -> Iterator[tuple[str, str]]:
+    """Likewise, of ``for _ in range(n): self.blocks.append(Block())``."""
+    (only, *others) = loop.body
+    call = only.value if isinstance(only, ast.Expr) else None
+    if others or not isinstance(call, ast.Call) or leaf(call.func) != "append" or len(call.args) != 1:
+        return
+    held, made = getattr(call.func, "value", None), call.args[0]
+    if not (isinstance(held, ast.Attribute) and isinstance(made, ast.Call)):
+        return
+    if _is_block(made, use) and _alike(loop.target, loop.iter, made):
+        yield held.attr, leaf(made.func) or ""
 
 
 def _is_block(made: ast.Call, use: Use) -> bool:
@@ -107,18 +123,12 @@ def _makes_module(node: ast.AST) -> bool:
     )
 
 
-def _alike(comprehension: ast.ListComp | ast.GeneratorExp) -> bool:
-    """Whether it makes more than a few modules, of which none is told its number: that would be compiled for each."""
-    (first, *others), made = comprehension.generators, comprehension.elt
-    numbers = {part.id for part in ast.walk(first.target) if isinstance(part, ast.Name)}
-    if (
-        others
-        or not isinstance(first.iter, ast.Call)
-        or leaf(first.iter.func) != "range"
-        or not first.iter.args
-    ):
+def _alike(target: ast.expr, over: ast.expr, made: ast.expr) -> bool:
+    """Whether a loop makes more than a few modules, of which none is told its number: that would be compiled for each."""
+    numbers = {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+    if not isinstance(over, ast.Call) or leaf(over.func) != "range" or not over.args:
         return False
     if any(isinstance(part, ast.Name) and part.id in numbers for part in ast.walk(made)):
         return False
-    last = first.iter.args[-1]
+    last = over.args[-1]
     return not (isinstance(last, ast.Constant) and isinstance(last.value, int) and last.value < _FEW)

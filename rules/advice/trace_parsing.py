@@ -13,7 +13,8 @@ Needs: torch 2.12.
 
 Brings: no file of hundreds of megabytes to write and to parse.
 
-When not: the trace comes from another process or release, or other fields of it are needed.
+When not: the trace comes from another process or release, other fields of it are needed, or a test looks at the trace itself
+(tests are left alone).
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.11 and 2.12 wheels: torch/autograd/profiler_util.py
 (`FunctionEvent`, `EventMetadata`).
@@ -29,6 +30,7 @@ from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
+from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -46,7 +48,7 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     exports = [found for found in ctx.uses.found if found.symbol == use.symbol]
-    if exports[0] is not use or b"traceEvents" not in ctx.source.text:
+    if exports[0] is not use or b"traceEvents" not in ctx.source.text or is_trial(ctx):
         return
     for node in ast.walk(ctx.source.tree):
         read = (

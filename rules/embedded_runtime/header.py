@@ -11,7 +11,7 @@ or classes needs `<torch/library.h>` or `<torch/custom_class.h>`; one that only 
 where the source names nothing of TorchScript, the finding is information.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html;
-torch 2.13 wheel: torch/include/torch/script.h, torch/include/torch/library.h.
+torch 2.13 wheel: torch/include/torch/script.h, torch/include/torch/csrc/api/include/torch/jit.h, torch/include/torch/library.h.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 rule = Rule(
     code="ER605",
-    foreign=("<torch/script.h>", "<torch/csrc/jit/*"),
+    foreign=("<torch/script.h>", "<torch/jit.h>", "<torch/csrc/jit/*"),
     message="`{symbol}` declares TorchScript, deprecated since torch {deprecated}; AOTInductor's loader is in "
     "`<torch/csrc/inductor/aoti_package/model_package_loader.h>`, the registration of operators in `<torch/library.h>`",
     since=(2, 6),

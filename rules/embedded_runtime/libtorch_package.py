@@ -1,9 +1,10 @@
 """A build that links libtorch for TorchScript.
 
 Why: libtorch itself stays: AOTInductor's packages run on it. But what the sources beside this file use of it is TorchScript, which
-is deprecated since torch 2.10. There is a finding only where a source of the project below the file's folder calls TorchScript.
+is deprecated since torch 2.10. There is a finding only where a source of the project below the file's folder calls TorchScript
+(anywhere in the project, for a `.cmake` file, which others include).
 
-    find_package(Torch REQUIRED)
+    find_package(Torch REQUIRED)  # or "libtorch" in vcpkg.json, libtorch/2.4.0 in conanfile.txt
     target_link_libraries(app "${TORCH_LIBRARIES}")
 
 What to do: on servers, keep it, with libtorch 2.6 or newer for `torch::inductor::AOTIModelPackageLoader`. On devices, ExecuTorch:
@@ -32,7 +33,7 @@ _MESSAGE = (
 
 rule = Rule(
     code="ER611",
-    foreign=("find_package(Torch)",),
+    foreign=("find_package(Torch)", "vcpkg libtorch", "Conan libtorch"),
     since=(2, 6),
     deprecated=(2, 10),
 )
@@ -40,8 +41,7 @@ rule = Rule(
 
 @rule.check_foreign
 def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
-    folder = os.path.dirname(os.path.abspath(ctx.source.path))
-    if os.path.basename(folder).lower() in ("cmake", "modules"):
-        folder = os.path.dirname(folder)
-    if place := ctx.runs("cpp", below=folder):
+    folder, name = os.path.split(os.path.abspath(ctx.source.path))
+    is_included = name.endswith(".cmake")  # from wherever
+    if place := ctx.runs("cpp", below=None if is_included else folder):
         yield ctx.finding(use, _MESSAGE.replace("{place}", place))

@@ -1,19 +1,21 @@
-"""A package of others that runs TorchScript: DJL's PyTorch engine, PyTorch Mobile for Flutter.
+"""A package of others that runs TorchScript: DJL's PyTorch engine, PyTorch Mobile for Flutter and React Native.
 
-Why: the engine of the Deep Java Library loads TorchScript files, and the Flutter plugins are made of PyTorch Mobile, which is no longer
-supported: both run TorchScript, deprecated since torch 2.10. Of DJL there is a finding only where a source of the project
+Why: the engine of the Deep Java Library loads TorchScript files, and the Flutter plugins and `react-native-pytorch-core` are made of PyTorch Mobile, which is no longer
+supported: all run TorchScript, deprecated since torch 2.10. Of DJL there is a finding only where a source of the project
 loads a model.
 
     implementation "ai.djl.pytorch:pytorch-engine:0.35.0"
     flutter_pytorch_lite: ^0.1.0
+    "react-native-pytorch-core": "^0.2.4"
 
 What to do: DJL has an engine for ONNX Runtime, which takes what `torch.onnx.export` writes. For Flutter, the site
-of its packages names `executorch_flutter` as what takes the place of `pytorch_lite`; or call ExecuTorch's own packages for
+of its packages names `executorch_flutter` as what takes the place of `pytorch_lite`; for React Native there is `react-native-executorch`; or call ExecuTorch's own packages for
 Android and Apple's systems.
 
 Source: https://docs.djl.ai/docs/pytorch/how_to_convert_your_model_to_torchscript.html,
 https://github.com/deepjavalibrary/djl/blob/master/engines/onnxruntime/onnxruntime-engine/README.md,
-https://pub.dev/packages/pytorch_lite, https://pub.dev/packages/flutter_pytorch_lite, https://docs.pytorch.org/executorch/stable/using-executorch-android.html,
+https://pub.dev/packages/pytorch_lite, https://github.com/facebookresearch/playtorch,
+https://docs.swmansion.com/react-native-executorch/docs/fundamentals/getting-started, https://pub.dev/packages/flutter_pytorch_lite, https://docs.pytorch.org/executorch/stable/using-executorch-android.html,
 https://pytorch.org/blog/pytorch-2-10-release-blog/.
 """
 
@@ -29,12 +31,14 @@ if TYPE_CHECKING:
     from torchmigrate.foreign.use import ForeignUse
 
 _MESSAGE = "`{symbol}` runs TorchScript, deprecated since torch {deprecated}"
+_MOBILE = {"Flutter": "executorch_flutter", "npm": "react-native-executorch"}
+"""What takes the place of a package around PyTorch Mobile."""
 _LOADS = (("ai.djl",), (r"\b(?:Criteria\s*\.|ModelZoo\s*\.\s*loadModel|Model\s*\.\s*newInstance)",))
 """How a source loads a model with DJL."""
 
 rule = Rule(
     code="ER616",
-    foreign=("ai.djl.pytorch:*", "Flutter *"),
+    foreign=("ai.djl.pytorch:*", "Flutter *", "npm react-native-pytorch-core"),
     message=_MESSAGE,
     deprecated=(2, 10),
 )
@@ -42,11 +46,12 @@ rule = Rule(
 
 @rule.check_foreign
 def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
-    if use.name.startswith("Flutter "):
+    kind = use.name.partition(" ")[0]
+    if kind in _MOBILE:
         yield ctx.finding(
             use,
             f"{_MESSAGE}, with PyTorch Mobile, which is no longer supported",
-            hint="`executorch_flutter`, or ExecuTorch's own packages for Android and Apple's systems",
+            hint=f"`{_MOBILE[kind]}`, or ExecuTorch's own packages for Android and Apple's systems",
         )
         return
     if place := ctx.spelled(_LOADS):

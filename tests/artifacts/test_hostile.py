@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.artifacts import made
-from torchmigrate.artifacts import pickles, reading, records
+from torchmigrate.artifacts import conversion, pickles, reading, records, torchscript
 from torchmigrate.artifacts.model import Artifact, Kind, Unreadable
 
 
@@ -151,3 +151,26 @@ def test_a_pickle_of_every_protocol_is_read_as_it_would_be_built() -> None:
         assert c.get("c") == ()
     with pytest.raises(Unreadable):
         pickles.read(io.BytesIO(b"\x80\x02\x82\x01."))
+
+
+@pytest.mark.parametrize("most", [torchscript.MOST_CHECKED, 0])
+def test_weights_that_are_not_what_was_written_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(torchscript, "MOST_CHECKED", most)
+    whole = archive(pickle.dumps({}), **{"constants.pkl": pickle.dumps(()), "data/0": b"weights"})
+    assert conversion.unfit(read(tmp_path, whole)) is None
+    found = read(tmp_path, whole.replace(b"weights", b"weighty"))
+    assert (found.kind is Kind.UNREADABLE) is bool(most)
+    refused = conversion.unfit(found)
+    assert refused is not None
+    assert "'data/0' is damaged" in str(refused.error)
+
+
+def test_weights_that_unpack_to_far_more_are_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "MOST_READ", 1 << 20)
+    parts: dict[str, bytes | str] = {"a/constants.pkl": pickle.dumps(()), "a/data/0": b"\0" * (8 << 20)}
+    bomb = made.zipped(parts, zipfile.ZIP_DEFLATED)
+    assert "unpacks to 8,388,608 bytes" in str(read(tmp_path, bomb).error)

@@ -31,7 +31,9 @@ class InLanguage(Places):
         return cls(source, *source.comments_and_statements())
 
     def at_statement(self, statement: Span, offset: int, comment: str) -> Edit | None:
-        """Nowhere in a macro over several lines, and in a tag."""
+        """Nowhere in a macro over several lines, in a tag, and in JSON."""
+        if self._style == "none":
+            return None
         view = self.source.text.decode("latin-1")
         above, line = view[: statement.start], view[statement.start : statement.end]
         if above.rstrip("\r\n").endswith("\\") or line.rstrip("\r\n").endswith("\\"):
@@ -41,8 +43,8 @@ class InLanguage(Places):
         return self._before(statement, self._spelled(comment))
 
     def at_the_end(self, comment: str) -> Edit | None:
-        """On a line of its own."""
-        return self._last_line(self._spelled(comment))
+        """On a line of its own; nowhere in JSON."""
+        return None if self._style == "none" else self._last_line(self._spelled(comment))
 
     def prove(self, edits: list[Edit]) -> None:
         """By the tokens of the grammar; without one, by the lines without their comments."""

@@ -142,7 +142,8 @@ def unfit(artifact: Artifact) -> Outcome | None:
     if artifact.error:
         return Outcome(artifact.path, error=artifact.error)
     if artifact.kind in (Kind.TORCHSCRIPT, Kind.LITE):
-        return None
+        damaged = reading.damage(artifact.path)
+        return Outcome(artifact.path, error=damaged) if damaged else None
     why = WRONG_KINDS.get(artifact.kind, f"it is no archive: {artifact.kind.value}")
     return Outcome(artifact.path, skipped=why)
 

@@ -73,6 +73,19 @@ def read(path: str) -> Artifact:
         )
 
 
+def damage(path: str) -> str | None:
+    """What is wrong with the records of a TorchScript archive, however large, by their checksums; None for nothing."""
+    try:
+        with open(path, "rb") as file:
+            if file.read(4) == b"PK\3\4":
+                Records(file).check()
+    except Unreadable as reason:
+        return str(reason)
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
 def _artifact(path: str, size: int, file: IO[bytes]) -> Artifact:
     head = file.read(256)
     file.seek(0)

@@ -17,6 +17,10 @@ MOST_DIRECTORY = 16 << 20
 MOST_READ = 64 << 20
 """Bytes of one record, unpacked. What describes a model is far smaller; its weights are never read."""
 
+_CHUNK = 1 << 20
+_PACKED = 100
+"""Times that weights may unpack to of what they take in the file; torch does not compress them."""
+
 _END = b"PK\5\6"
 _STRAY = re.compile(r"(?:^|[\\/])\.\.(?:[\\/]|$)|^[\\/]|^[A-Za-z]:|\0")
 """A name that leaves the folder that an archive is unpacked in."""
@@ -71,18 +75,48 @@ class Records:
         try:
             with self._zip.open(info) as record:
                 data = record.read(most + 1)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, struct.error) as error:
+        except _DAMAGED as error:
             raise Unreadable(f"its record {name!r:.120} is damaged: {error}") from None
         if len(data) > most:
-            raise Unreadable(
-                f"its record {name!r:.120} unpacks to {info.file_size:,} bytes from {info.compress_size:,}, "
-                "which is not read"
-            )
+            raise _too_long(name, info)
         return data
+
+    def check(self) -> None:
+        """Raises `Unreadable` for a record that is not what was written, by its checksum. All of the file is read.
+
+        Of an archive of `torch.jit.save` alone this tells something: `torch.save` can be told to write no checksums.
+        """
+        for name, info in self._infos.items():
+            if info.file_size > max(MOST_READ, _PACKED * info.compress_size):
+                raise _too_long(name, info)
+            try:
+                with self._zip.open(info) as record:
+                    while record.read(_CHUNK):
+                        pass
+            except _DAMAGED as error:
+                raise Unreadable(f"its record {name!r:.120} is damaged: {error}") from None
 
     def text(self, name: str, most: int | None = None) -> str:
         """The content of a record, as text. Raises `Unreadable`."""
         return self.read(name, most).decode("utf-8", "replace")
+
+
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    ValueError,
+    struct.error,
+    NotImplementedError,
+    RuntimeError,
+)
+"""What `zipfile` raises for a record that cannot be unpacked."""
+
+
+def _too_long(name: str, info: zipfile.ZipInfo) -> Unreadable:
+    sizes = f"{info.file_size:,} bytes from {info.compress_size:,}"
+    return Unreadable(f"its record {name!r:.120} unpacks to {sizes}, which is not read")
 
 
 def _root_of(file: zipfile.ZipFile) -> str:

@@ -14,6 +14,9 @@ from torchmigrate.artifacts.pickles import Global, Made, Mapping, Read
 from torchmigrate.artifacts.records import Records
 
 MOST_CODE = 16 << 20
+MOST_CHECKED = 64 << 20
+"""Bytes of an archive whose weights are held against their checksums whenever it is looked at."""
+
 MOST_SIGNATURE = 10_000
 """Characters."""
 
@@ -42,6 +45,8 @@ def read(path: str, size: int, records: Records) -> Artifact:
             format="the one of torch 1.0 to 1.3",
             notes=("torch 2.13 does not load it any more",),
         )
+    if size <= MOST_CHECKED:
+        records.check()
     parts = {
         name: pickles.read(io.BytesIO(records.read(name)))
         for name in records.names(end=".pkl")

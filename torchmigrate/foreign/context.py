@@ -69,10 +69,15 @@ class ForeignContext:
         return self._nearest(self._of(BRIDGES, "name", name))
 
     def spelled(self, sought: Sought) -> str:
-        """Where another file of the project spells what is sought, as ``path:line``; empty where none does."""
-        for place, line in self.project.spelling(sought, beside=self.source.path):
-            return f"{self.project.shown(place)}:{line}"
-        return ""
+        """Where another file of the project spells what is sought, as ``path:line``; empty where none does.
+
+        One in the folder of this file or below counts before others.
+        """
+        found = self.project.spelling(sought, beside=self.source.path)
+        folder = os.path.dirname(os.path.abspath(self.source.path))
+        below = (one for one in found if is_within(one[0], folder))
+        place, line = next(below, next(iter(found), ("", 0)))
+        return f"{self.project.shown(place)}:{line}" if place else ""
 
     def saved(self, name: str, *kinds: str) -> str:
         """Where Python writes the model file ``name``, as ``path:line``, from what rules note under ``kinds``."""

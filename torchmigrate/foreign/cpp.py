@@ -24,7 +24,7 @@ _KEPT = frozenset(
 
 Source: torch 2.13 wheel: torch/include/ATen/core/stack.h, torch/include/ATen/core/ivalue.h, torch/include/torch/csrc/jit/serialization/pickle.h.
 """
-_HEADERS = re.compile(r"torch/(?:script\.h|csrc/jit/.*)|[Ll]ib[Tt]orch(?:-Lite)?(?:-Nightly)?/.*")
+_HEADERS = re.compile(r"torch/(?:script\.h|jit\.h|csrc/jit/.*)|[Ll]ib[Tt]orch(?:-Lite)?(?:-Nightly)?/.*")
 _NO_RUNTIME = re.compile(
     r"torch/csrc/jit/(?:serialization/(?:pickle|unpickle)\w*|runtime/custom_operator|api/object)\.h"
 )

@@ -13,15 +13,17 @@ _STYLES = {
     "slashes": rf"(?P<string>{_STRING})|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))",
     "hash": rf"(?P<string>{_STRING})|(?P<comment>#[^\n]*)",
     "xml": r"(?P<string>\Z)|(?P<comment><!--.*?(?:-->|\Z))",
+    "none": r"(?P<string>\Z)|(?P<comment>(?!))",
 }
 _STYLE_OF = {
-    **dict.fromkeys(("catalog", "cargo", "pods", "triton", "cmake", "commands", "pubspec"), "hash"),
+    **dict.fromkeys(("catalog", "cargo", "pods", "triton", "cmake", "commands", "pubspec", "conan"), "hash"),
     **dict.fromkeys(("maven", "nuget"), "xml"),
+    **dict.fromkeys(("npm", "vcpkg"), "none"),
 }
 
 
 def style_of(language: str) -> str:
-    """How comments are written in ``language``: ``slashes``, ``hash`` or ``xml``."""
+    """How comments are written in ``language``: ``slashes``, ``hash`` or ``xml``; ``none`` where JSON has none."""
     return _STYLE_OF.get(language, "slashes")
 
 

@@ -1,4 +1,4 @@
-"""Files that say what is built with: Gradle, version catalogs, Maven, CocoaPods, Cargo, NuGet, Go modules, CMake."""
+"""Files that say what is built with: Gradle, version catalogs, Maven, CocoaPods, Cargo, NuGet, Go modules, CMake, Conan, …"""
 
 from __future__ import annotations
 
@@ -38,6 +38,9 @@ _POD = re.compile(
 )
 _GO = re.compile(r"(?P<name>github\.com/[\w-]+/gotch)\s+v(?P<version>[\w.+-]+)")
 _CMAKE = re.compile(r"\bfind_package\s*\(\s*Torch\b(?:\s+(?P<version>\d[\w.]*))?[^)]*\)", re.IGNORECASE)
+_NPM = re.compile(r"[\"']react-native-pytorch-core[\"']\s*:\s*[\"'](?P<version>[^\"']*)[\"']")
+_VCPKG = re.compile(r"(?:[{,\[]|\"name\"\s*:)\s*(?P<whole>\"libtorch(?:\[[\w, -]*\])?\")(?!\s*:)")
+_CONAN = re.compile(r"(?<![\w./-])libtorch/(?P<version>\d[\w.+-]*|\[[^\]\n]*\])")
 _JNI = re.compile(r"(?<![\w./-])pytorch_jni(?:_lite)?(?![\w-])")
 _NUMBER = re.compile(r"\d[\w.+-]*")
 
@@ -115,6 +118,27 @@ def flutter(view: str) -> Iterator[ForeignUse]:
         yield ForeignUse(
             f"Flutter {match['name']}", Span(*match.span("whole")), version=_number(match["version"])
         )
+
+
+def npm(view: str) -> Iterator[ForeignUse]:
+    """The packages that a React Native app depends on."""
+    for match in _NPM.finditer(view):
+        yield ForeignUse(
+            "npm react-native-pytorch-core", Span(*match.span()), version=_number(match["version"])
+        )
+
+
+def vcpkg(view: str) -> Iterator[ForeignUse]:
+    """The port of libtorch that a manifest of vcpkg requires, by its name or as an object."""
+    required = max(0, view.find('"dependencies"'))
+    for match in _VCPKG.finditer(view, required):
+        yield ForeignUse("vcpkg libtorch", Span(*match.span("whole")))
+
+
+def conan(view: str) -> Iterator[ForeignUse]:
+    """The package of libtorch that a recipe of Conan requires."""
+    for match in _CONAN.finditer(without_comments("conan", view)):
+        yield ForeignUse("Conan libtorch", Span(*match.span()), version=_number(match["version"]))
 
 
 def maven(view: str) -> Iterator[ForeignUse]:

@@ -37,6 +37,9 @@ _LINES: dict[str, Callable[[str], Iterator[ForeignUse]]] = {
     "commands": commands.archived,
     "triton": triton.read,
     "pubspec": packages.flutter,
+    "npm": packages.npm,
+    "vcpkg": packages.vcpkg,
+    "conan": packages.conan,
 }
 _FETCHING = ("cmake", "commands", "gradle")
 

@@ -26,6 +26,9 @@ _NAMES = (
     (r"go\.mod", "gomod"),
     (r".*\.pbtxt", "triton"),
     (r"pubspec\.yaml", "pubspec"),
+    (r"package\.json", "npm"),
+    (r"vcpkg\.json", "vcpkg"),
+    (r"conanfile\.(?:txt|py)", "conan"),
     (r"WORKSPACE(?:\.bazel)?|MODULE\.bazel|BUILD(?:\.bazel)?|.*\.bzl", "commands"),
 )  # fmt: skip
 _COMMANDS = ("docker", "shell", "make", "yaml")
@@ -49,6 +52,9 @@ _TOKENS = {
     "gomod": rb"gotch",
     "triton": rb"pytorch",
     "pubspec": rb"pytorch",
+    "npm": rb"react-native-pytorch-core",
+    "vcpkg": rb"libtorch",
+    "conan": rb"libtorch/",
     "commands": rb"libtorch|torch-model-archiver",
 }
 """What a file spells, by its language, in which there is anything to find."""
@@ -65,9 +71,15 @@ MODULES = {
 """The languages that are read with a grammar, and the modules that have it; see `torchmigrate.foreign.grammars`."""
 
 
+_HEADERS = re.compile(
+    r"(?:^|[/\\])include[/\\](?:(?:ATen|c10|caffe2|torch[/\\]csrc)[/\\]|torch[/\\](?:script|extension|library|custom_class\w*)\.h$)"
+)
+"""Headers of libtorch itself, where a project keeps a copy of it."""
+
+
 def language_of(path: str) -> str | None:
-    """The language of a file that may embed torch's runtime, or None."""
-    found = _patterns().fullmatch(os.path.basename(path))
+    """The language of a file that may embed torch's runtime, or None, as for a copy of libtorch's headers."""
+    found = None if _HEADERS.search(path) else _patterns().fullmatch(os.path.basename(path))
     if found is not None:
         return found.lastgroup
     return "commands" if kinds.kind_of(path) in _COMMANDS else None

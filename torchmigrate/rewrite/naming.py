@@ -32,9 +32,11 @@ class Naming:
         use's own name comes from). Raises NoFix if that would clobber a name.
         """
         parts = name.split(".")
+        own = self._own_prefixes(use)
         for length in range(len(parts), 0, -1):
             prefix = ".".join(parts[:length])
-            text = self._own_prefix(use, prefix) or self._in_sight(use, prefix)
+            # Unparsed it is on one line, without comments.
+            text = ast.unparse(own[prefix]) if prefix in own else self._in_sight(use, prefix)
             if text is not None:
                 return Symbol(".".join([text, *parts[length:]]))
             if length == len(parts) - 1 and (beside := self._beside(use, name)):
@@ -48,14 +50,16 @@ class Naming:
             raise NoFix(f"`{name}` cannot be named here without clobbering a name")
         return found
 
-    def _own_prefix(self, use: Use, prefix: str) -> str | None:
+    def _own_prefixes(self, use: Use) -> dict[str, ast.expr]:
+        """What the expression that is used begins with, by what that certainly is."""
+        found: dict[str, ast.expr] = {}
         node: ast.AST = use.node
         while isinstance(node, ast.Attribute):
             node = node.value
             resolved = self.uses.names.resolve(node, use.place.scope)
-            if resolved is not None and resolved.certain and resolved.names[0] == prefix:
-                return ast.unparse(node)  # on one line, without comments
-        return None
+            if resolved is not None and resolved.certain:
+                found.setdefault(resolved.names[0], node)
+        return found
 
     def _in_sight(self, use: Use, prefix: str) -> str | None:
         """A name bound by an import of a scope around (not by an assignment, which may come later)."""

@@ -28,6 +28,9 @@ class Use:
     """The call of the symbol, for ``Kind.CALL``."""
     decorated: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | None = None
     """The definition that the symbol, or a call of it, decorates."""
+    named: bool = True
+    """Whether the name stands for the symbol for certain. ``certain`` also asks that its place is known, which it is not
+    inside of an f-string before Python 3.12."""
 
     @property
     def is_itself_meant(self) -> bool:

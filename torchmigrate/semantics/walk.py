@@ -196,6 +196,7 @@ class Walk:
                 certain and around.located,
                 call,
                 around.decorated,
+                certain,
             )
         )
 

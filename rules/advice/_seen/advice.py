@@ -27,7 +27,7 @@ def advise(
     a name that may stand for something else.
     """
     needed = since or ctx.rule.since or OLDEST
-    if needed > ctx.options.target or not use.certain:
+    if needed > ctx.options.target or not use.named:
         return
     yield ctx.finding(
         use,

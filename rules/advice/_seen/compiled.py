@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .nodes import Function
@@ -47,7 +48,8 @@ def _definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth: int
         return None
     if isinstance(node, ast.Name):
         owner = scope.find(node.id)
-        bindings = owner.bindings[node.id] if owner is not None else []
+        every = owner.bindings[node.id] if owner is not None else []
+        bindings = [one for one in every if one.value is None or one.value is not use.call]  # f = compile(f)
         if len(bindings) == 1 and isinstance(bindings[0].node, (*_FUNCTIONS, ast.ClassDef)):
             return bindings[0].node
         value = ctx.uses.flow.definition(node, scope)
@@ -59,9 +61,22 @@ def _definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth: int
         return made if isinstance(made, ast.ClassDef) else None
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
         around = next((outer for outer in use.place.ancestors() if isinstance(outer, ast.ClassDef)), None)
-        parts = around.body if around is not None else []
-        return next((part for part in parts if isinstance(part, Function) and part.name == node.attr), None)
+        if around is None:
+            return None
+        methods = (part for part in around.body if isinstance(part, Function) and part.name == node.attr)
+        kept = [value for value in values_of(node.attr, around) if value is not use.call]
+        if len(kept) == 1:
+            return _definition(kept[0], scope, use, ctx, depth - 1)
+        return None if kept else next(methods, None)
     return None
+
+
+def values_of(name: str, around: ast.ClassDef) -> Iterator[ast.expr]:
+    """What a class assigns to the attribute ``name`` of its objects, wherever it does."""
+    for part in ast.walk(around):
+        if isinstance(part, ast.Assign):
+            kept = [target.attr for target in part.targets if isinstance(target, ast.Attribute)]
+            yield from [part.value] * kept.count(name)
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -19,6 +19,10 @@ _SINGLES_OUT = (ast.Break, ast.Continue, ast.Try, ast.While)
 """Statements with which a round treats one element unlike the others."""
 
 
+_ALIKE = frozenset({"shape", "size", "dtype", "device", "ndim"})
+"""What the elements of a batch have in common."""
+
+
 class Loop(NamedTuple):
     """A ``for`` statement, or one ``for`` of a comprehension."""
 
@@ -60,10 +64,14 @@ def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
     return counted and is_batch(node.value, use, ctx) and not _is_bound(node.value.id, loop)
 
 
-def mentions(node: ast.expr, loop: Loop) -> bool:
-    """Whether an expression names what a loop counts or takes."""
+def mentions(node: ast.AST, loop: Loop) -> bool:
+    """Whether an expression names what a loop counts or takes, but for what is the same of all elements of a batch."""
+    if isinstance(node, ast.Attribute) and node.attr in _ALIKE:
+        return False
     names = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
-    return any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(node))
+    return (isinstance(node, ast.Name) and node.id in names) or any(
+        mentions(part, loop) for part in ast.iter_child_nodes(node)
+    )
 
 
 def _is_unbound_batch(over: ast.expr, use: Use, ctx: Context) -> bool:

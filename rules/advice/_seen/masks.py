@@ -85,6 +85,10 @@ class Masks:
             and isinstance(filled.func, ast.Attribute)
         ):
             filled = filled.func.value
+        if isinstance(filled, ast.Call) and leaf(filled.func) in ("tril", "triu"):  # a band
+            inner = filled.func.value if isinstance(filled.func, ast.Attribute) else None
+            outer = next((one for one in (inner, *filled.args) if isinstance(one, ast.Call)), None)
+            return Pattern.POSITIONS if self._triangle(filled, outer, at=0) is not None else None
         if not (isinstance(filled, ast.Call) and leaf(filled.func) in _FILLS):
             return None
         given = next((keyword.value for keyword in node.keywords if keyword.arg == "diagonal"), None)

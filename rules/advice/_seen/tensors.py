@@ -11,6 +11,7 @@ from .nodes import Function, body_around, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Scope
 
 _ASKED = frozenset(
     {"shape", "size", "ndim", "dim", "dtype", "device", "unbind", "transpose", "mT", "view", "reshape"}
@@ -68,12 +69,15 @@ def _is_made(node: ast.Name, use: Use, ctx: Context, depth: int) -> bool:
     return value is not None and is_batch(value, use, ctx, depth - 1)
 
 
-def is_test(node: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether a condition has to read a tensor's values: ``x.sum() > 0``, ``torch.isnan(x).any()``."""
+def is_test(node: ast.expr, use: Use, ctx: Context, scope: Scope) -> bool:
+    """Whether a condition in ``scope`` has to read a tensor's values: ``x.sum() > 0``, ``torch.isnan(x).any()``."""
+    if isinstance(node, ast.Name):
+        value = ctx.uses.flow.definition(node, scope)
+        return value is not None and not isinstance(value, ast.Name) and is_test(value, use, ctx, scope)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return is_test(node.operand, use, ctx)
+        return is_test(node.operand, use, ctx, scope)
     if isinstance(node, ast.BoolOp):
-        return all(is_test(value, use, ctx) for value in node.values)
+        return all(is_test(value, use, ctx, scope) for value in node.values)
     if isinstance(node, ast.Compare):
         ordered = all(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in node.ops)
         return ordered and any(_is_scalar(part, use, ctx) for part in (node.left, *node.comparators))
@@ -89,7 +93,7 @@ def _is_scalar(node: ast.expr, use: Use, ctx: Context) -> bool:
         name = resolved.names[0]
         return name.startswith("torch.") and name not in _PYTHON and leaf(node.func) in _REDUCTIONS | _TESTS
     if node.func.attr == "item" and not node.args:
-        return _is_scalar(node.func.value, use, ctx)
+        return not any(map(_is_size, ast.walk(node.func.value)))
     return node.func.attr in _REDUCTIONS | _TESTS and not any(map(_is_size, ast.walk(node.func.value)))
 
 
