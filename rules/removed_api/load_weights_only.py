@@ -45,7 +45,7 @@ rule = Rule(
     pairs=dict.fromkeys(_SYMBOLS, ()),
     message="`{symbol}` without `weights_only=`: the default is `True` from torch 2.6, which refuses files that hold more "
     "than tensors and plain containers",
-    kinds=frozenset({Kind.CALL}),
+    kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
     deprecated=(2, 4),
     safety=Safety.UNSAFE,
 )
@@ -56,11 +56,13 @@ _FLIPPED = (2, 6)
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    call, target = use.call, ctx.options.target
-    if call is None or target < _WARNS or _says(call):
+    call, target = use.call or _partial(use, ctx), ctx.options.target
+    if call is None or target < _WARNS or _says(call.args if use.call else call.args[1:], call):
         return
     reached = reach(use, ctx.uses)
     if oldest(ctx, reached) >= _FLIPPED or is_guarded(use, ctx, reached) or asks_for(use, "weights_only"):
+        return
+    if "TypeError" in reached.fallback:  # of a call that says it, under a torch that does not know it
         return
     open_ended = any(keyword.arg is None for keyword in call.keywords)
     weights = _is_state_dict(call, use, ctx)
@@ -72,10 +74,18 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     )
 
 
-def _says(call: ast.Call) -> bool:
+def _partial(use: Use, ctx: Context) -> ast.Call | None:
+    """The call of `functools.partial` that is given the function."""
+    call = use.parents[-1] if use.parents else None
+    if not isinstance(call, ast.Call) or call.args[:1] != [use.node]:
+        return None
+    return call if ctx.is_named(call.func, use, "functools.partial") else None
+
+
+def _says(arguments: list[ast.expr], call: ast.Call) -> bool:
     """Whether a call says what is loaded how: by `weights_only`, or with a pickle module."""
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
-    module = keywords.get("pickle_module") or (call.args[2] if len(call.args) > 2 else None)
+    module = keywords.get("pickle_module") or (arguments[2] if len(arguments) > 2 else None)
     chosen = module is not None and not (isinstance(module, ast.Constant) and module.value is None)
     return "weights_only" in keywords or chosen or any(isinstance(a, ast.Starred) for a in call.args)
 

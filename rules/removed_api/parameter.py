@@ -97,8 +97,9 @@ def _called(
         or (severity is Severity.ERROR and reached.caught & {"TypeError", "Exception", "BaseException"})
     ):
         return
+    by_place = " by its place" if change.by_place else ""
     names = " and ".join(
-        f"`{argument.arg}=`" if isinstance(argument, ast.keyword) else f"`{change.keywords[0]}`"
+        f"`{argument.arg}=`" if isinstance(argument, ast.keyword) else f"`{change.keywords[0]}`{by_place}"
         for argument in given
     )
     state = change.state(ctx.options.target)
@@ -118,7 +119,7 @@ def _given(call: ast.Call, change: Change) -> Iterator[ast.keyword | ast.expr]:
     def is_meant(value: ast.expr) -> bool:
         return not change.values or any(fnmatchcase(ast.unparse(value), code) for code in change.values)
 
-    for keyword in call.keywords:
+    for keyword in () if change.by_place else call.keywords:
         if keyword.arg in change.keywords and is_meant(keyword.value):
             yield keyword
     before = call.args[: (change.position or 0) + 1]
@@ -133,15 +134,22 @@ def _fix(call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
     require(change.needs, ctx, reached)
     if any(keyword.arg is None for keyword in call.keywords):
         raise NoFix("some of the arguments are not written here")
-    if change.position is not None and len(call.args) > change.position:
+    is_placed = change.position is not None and len(call.args) > change.position
+    if is_placed and not change.by_place:
         raise NoFix("the argument is not given by its name")
+    if is_placed and any(isinstance(argument, ast.Starred) for argument in call.args):
+        raise NoFix("some of the arguments are not written here")
     for recipe in change.recipes:
+        if is_placed and len(call.args) > len(recipe.name):
+            continue
         if matches(recipe, call) and not any(keyword.arg in recipe.add for keyword in call.keywords):
             safety = Safety.UNSAFE if recipe.unsafe else Safety.SAFE
             added = ", ".join(f"{name}={code}" for name, code in recipe.add.items())
             title = (
                 f"Use `{added}`"
                 if added
+                else f"Hand `{change.keywords[0]}` over by its name"
+                if is_placed
                 else f"Drop `{recipe.drop[0]}`"
                 if recipe.drop
                 else "Rename the argument"

@@ -100,6 +100,8 @@ class Change:
     """The parameters that it is about."""
     position: int | None = None
     """The place of the parameter among positional arguments."""
+    by_place: bool = False
+    """Whether it is about this argument, and those after it, only where they are given by their place."""
     values: tuple[str, ...] = ()
     """The code of the arguments that it is about, as `fnmatch` reads it; empty: any."""
     was: str = ""
