@@ -292,6 +292,12 @@ def test_modules_that_are_made_elsewhere_do_not_keep_a_name(rows: Rows) -> None:
     assert list(found) == ["torch.a.f"]
 
 
+def test_a_star_for_type_checkers_keeps_no_name(rows: Rows) -> None:
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from torch.typed import *"
+    found = rows({"torch/config.py": "level = 1\nlines = 2"}, {"torch/config.py": f"{typed}\nlines = 2"})
+    assert list(found) == ["torch.config.level"]
+
+
 def test_what_goes_with_its_module_is_not_said_again(rows: Rows) -> None:
     found = rows({"torch/_six.py": "inf = 1\ndef f(): ..."}, {})
     assert found == {"torch._six": ["p", PRIVATE, FIRST, 0, [], []]}

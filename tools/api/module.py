@@ -50,6 +50,8 @@ class Module:
     is_stub: bool = False
     names: dict[str, Definition] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
+    typed: set[str] = field(default_factory=set)
+    """Those of them that only type checkers see."""
     exported: set[str] | None = None
     """``__all__``, as far as it is literal; None where there is none."""
     computes_exported: bool = False
@@ -132,10 +134,12 @@ class _Reader:
                 return []
             case ast.Delete(targets=targets):
                 return [(target.id, None) for target in targets if isinstance(target, ast.Name)]
-            case ast.If(body=body, orelse=orelse):
-                return _either(
-                    self.block(body, in_class=in_class), self.block(orelse, in_class=in_class)
-                ).items()
+            case ast.If(test=test, body=body, orelse=orelse):
+                known = len(self._module.stars)
+                found = self.block(body, in_class=in_class)
+                if dotted(test).rpartition(".")[2] == "TYPE_CHECKING":
+                    self._module.typed |= set(self._module.stars[known:])
+                return _either(found, self.block(orelse, in_class=in_class)).items()
             case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=finalbody):
                 found = {**self.block(body, in_class=in_class), **self.block(orelse, in_class=in_class)}
                 for handler in handlers:

@@ -75,7 +75,8 @@ class Release:
 
     def _of_module(self, module: Module, path: str) -> Fact:
         level = PRIVATE if _is_private(path) else DOCUMENTED if module.documented else EXPORTED
-        is_open = module.name in self._opened or any(star not in self.modules for star in module.stars)
+        unknown = {*module.stars} - module.typed - self.modules.keys()
+        is_open = module.name in self._opened or bool(unknown)
         return Fact("p", level, self._marks(module.marks, module.name), is_open=is_open)
 
     @cached_property

@@ -12,7 +12,7 @@ from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import api, changes
 from torchmigrate.tables.releases import RELEASES
 
-from .verdict import is_guarded, is_missed
+from .verdict import is_guarded, is_missed, is_replaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,7 @@ def lost(level: api.Level) -> tuple[str, ...]:
 def findings(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None = None) -> Iterator[Finding]:
     """The finding for a use of a name that the target lacks."""
     entry, target = api.find(use.symbol), ctx.options.target
-    if entry is None or target in entry.present or use.kind in (Kind.GUARD, Kind.ASSIGNMENT):
+    if entry is None or target in entry.present or use.kind is Kind.GUARD or is_replaced(use):
         return
     reached = reach(use, ctx.uses)
     if is_guarded(use, ctx, reached) or is_missed(use, ctx, reached):
