@@ -11,7 +11,8 @@ What to do: say which one is meant. `True` where the file holds a state dict; `F
 only where it is your own; or allow the classes with `torch.serialization.add_safe_globals`.
 
 Nothing is said where the oldest torch that the project supports is 2.6 or newer. What goes straight into
-`load_state_dict` is info from torch 2.6 on: the new default loads it.
+`load_state_dict` is info from torch 2.6 on: the new default loads it. So is what runs only after a TypeError, where a torch
+does not know the argument.
 
 Fix safety: unsafe. `weights_only=True` is added where the result goes into `load_state_dict`: a state dict with other
 objects in it is refused. Elsewhere `weights_only=False` keeps what the code did, with the risk that the new default
@@ -26,7 +27,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety, Severity
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.rewrite.changes import AddArgument, template
 from torchmigrate.semantics.dataflow import Escape
 from torchmigrate.semantics.guards import reach
@@ -62,15 +63,16 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     reached = reach(use, ctx.uses)
     if oldest(ctx, reached) >= _FLIPPED or is_guarded(use, ctx, reached) or asks_for(use, "weights_only"):
         return
-    if "TypeError" in reached.fallback:  # of a call that says it, under a torch that does not know it
-        return
     open_ended = any(keyword.arg is None for keyword in call.keywords)
     weights = _is_state_dict(call, use, ctx)
-    mild = open_ended or (weights and target >= _FLIPPED) or (reached.unheard and target < _FLIPPED)
+    for_older = "TypeError" in reached.fallback  # that of a call that says it
+    mild = (
+        open_ended or for_older or (weights and target >= _FLIPPED) or (reached.unheard and target < _FLIPPED)
+    )
     yield ctx.finding(
         use,
         severity=Severity.INFO if mild else Severity.WARNING,
-        fix=None if open_ended else lambda: _fix(call, weights),
+        fix=None if open_ended else lambda: _fix(call, weights, for_older),
     )
 
 
@@ -113,7 +115,9 @@ def _goes_in(place: ast.expr, parents: dict[ast.AST, ast.AST]) -> bool:
     )
 
 
-def _fix(call: ast.Call, weights: bool) -> Fix:
+def _fix(call: ast.Call, weights: bool, for_older: bool) -> Fix:
+    if for_older:
+        raise NoFix("it runs where torch does not know the argument")
     value = "True" if weights else "False"
     reason = (
         "a state dict that holds other objects is refused"
