@@ -15,18 +15,6 @@ ALL = [change for kind in Kind for change in changes(kind)]
 NAMES = [change for kind in (Kind.REMOVED, Kind.DEPRECATED, Kind.DOCUMENTED) for change in changes(kind)]
 
 
-OTHERWISE = {
-    "torch._dynamo.skip",
-    "torch.ao.quantization._pt2e",
-    "torch.ao.quantization._quantize_pt2e",
-    *(
-        f"torch.distributed.{name}_multigpu"
-        for name in ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter")
-    ),
-}
-"""What the ledger has up to torch 2.3, although the sources of 2.2 do not spell it."""
-
-
 OF_ARGUMENTS = ("PG301", "PG304", "PG305", "RM711")
 """Rules that say something of an argument, and nothing of the function that takes it."""
 
@@ -61,7 +49,7 @@ def test_a_change_says_what_it_has_to(change: Change) -> None:
         (symbol, change)
         for change in NAMES
         for symbol in change.symbols
-        if not symbol.endswith("*") and symbol not in OTHERWISE and api.find(symbol) is not None
+        if not symbol.endswith("*") and api.find(symbol) is not None
     ],
 )
 def test_a_name_is_gone_when_the_ledger_says_so(symbol: str, change: Change) -> None:

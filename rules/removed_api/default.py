@@ -54,7 +54,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     quiet = (
         reached.unheard
         if severity is Severity.WARNING
-        else bool(reached.caught & {"RuntimeError", "Exception"})
+        else bool(reached.caught & {"RuntimeError", "TypeError", "Exception"})
     )
     if settled or quiet or is_guarded(use, ctx, reached) or asks_for(use, change.keywords[0]):
         return

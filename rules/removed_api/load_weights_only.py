@@ -11,7 +11,8 @@ What to do: say which one is meant. `True` where the file holds a state dict; `F
 only where it is your own; or allow the classes with `torch.serialization.add_safe_globals`.
 
 Nothing is said where the oldest torch that the project supports is 2.6 or newer. What goes straight into
-`load_state_dict` is info from torch 2.6 on: the new default loads it.
+`load_state_dict` is info from torch 2.6 on: the new default loads it. So is what runs only after a TypeError, where a torch
+does not know the argument.
 
 Fix safety: unsafe. `weights_only=True` is added where the result goes into `load_state_dict`: a state dict with other
 objects in it is refused. Elsewhere `weights_only=False` keeps what the code did, with the risk that the new default
@@ -26,7 +27,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety, Severity
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.rewrite.changes import AddArgument, template
 from torchmigrate.semantics.dataflow import Escape
 from torchmigrate.semantics.guards import reach
@@ -45,7 +46,7 @@ rule = Rule(
     pairs=dict.fromkeys(_SYMBOLS, ()),
     message="`{symbol}` without `weights_only=`: the default is `True` from torch 2.6, which refuses files that hold more "
     "than tensors and plain containers",
-    kinds=frozenset({Kind.CALL}),
+    kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
     deprecated=(2, 4),
     safety=Safety.UNSAFE,
 )
@@ -56,26 +57,37 @@ _FLIPPED = (2, 6)
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    call, target = use.call, ctx.options.target
-    if call is None or target < _WARNS or _says(call):
+    call, target = use.call or _partial(use, ctx), ctx.options.target
+    if call is None or target < _WARNS or _says(call.args if use.call else call.args[1:], call):
         return
     reached = reach(use, ctx.uses)
     if oldest(ctx, reached) >= _FLIPPED or is_guarded(use, ctx, reached) or asks_for(use, "weights_only"):
         return
     open_ended = any(keyword.arg is None for keyword in call.keywords)
     weights = _is_state_dict(call, use, ctx)
-    mild = open_ended or (weights and target >= _FLIPPED) or (reached.unheard and target < _FLIPPED)
+    for_older = "TypeError" in reached.fallback  # that of a call that says it
+    mild = (
+        open_ended or for_older or (weights and target >= _FLIPPED) or (reached.unheard and target < _FLIPPED)
+    )
     yield ctx.finding(
         use,
         severity=Severity.INFO if mild else None,
-        fix=None if open_ended else lambda: _fix(call, weights),
+        fix=None if open_ended else lambda: _fix(call, weights, for_older),
     )
 
 
-def _says(call: ast.Call) -> bool:
+def _partial(use: Use, ctx: Context) -> ast.Call | None:
+    """The call of `functools.partial` that is given the function."""
+    call = use.parents[-1] if use.parents else None
+    if not isinstance(call, ast.Call) or call.args[:1] != [use.node]:
+        return None
+    return call if ctx.is_named(call.func, use, "functools.partial") else None
+
+
+def _says(arguments: list[ast.expr], call: ast.Call) -> bool:
     """Whether a call says what is loaded how: by `weights_only`, or with a pickle module."""
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
-    module = keywords.get("pickle_module") or (call.args[2] if len(call.args) > 2 else None)
+    module = keywords.get("pickle_module") or (arguments[2] if len(arguments) > 2 else None)
     chosen = module is not None and not (isinstance(module, ast.Constant) and module.value is None)
     return "weights_only" in keywords or chosen or any(isinstance(a, ast.Starred) for a in call.args)
 
@@ -103,7 +115,9 @@ def _goes_in(place: ast.expr, parents: dict[ast.AST, ast.AST]) -> bool:
     )
 
 
-def _fix(call: ast.Call, weights: bool) -> Fix:
+def _fix(call: ast.Call, weights: bool, for_older: bool) -> Fix:
+    if for_older:
+        raise NoFix("it runs where torch does not know the argument")
     value = "True" if weights else "False"
     reason = (
         "a state dict that holds other objects is refused"

@@ -27,9 +27,11 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.rewrite.changes import DropArguments
 from torchmigrate.semantics.guards import reach
+from torchmigrate.semantics.resolve import leaf
 from torchmigrate.tables import changes
 
-from ._changes.recipes import argument_changes, matches
+from ._changes.recipes import argument_changes, matches, written
+from ._changes.tensors import is_tensor
 from ._changes.verdict import asks_for, is_guarded, require
 
 if TYPE_CHECKING:
@@ -51,6 +53,9 @@ and whether it is theirs only where they are the one base: `Sampler` has lost it
 
 def _words(change: Change) -> Iterator[str]:
     """What a file spells that has a call with the argument: its name as a keyword, or a word of its value."""
+    if change.beside:
+        yield from change.beside
+        return
     values = [
         word for code in change.values for word in re.findall(r"\w+", code) if word not in ("True", "False")
     ]
@@ -76,12 +81,22 @@ rule = Rule(
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.call is not None:
         for change in _CHANGES.get(use.symbol, ()):
+            if use.symbol.startswith(".") and not _is_of_a_tensor(use, ctx, change):
+                continue
             if given := list(_given(use.call, change)):  # as few uses do; how they are reached takes longer
                 yield from _called(use, use.call, ctx, change, given)
     elif use.symbol in _BASES and isinstance(use.place.statement, ast.ClassDef):
         reached = reach(use, ctx.uses)
         if not is_guarded(use, ctx, reached):
             yield from _derived(use, use.place.statement, ctx, reached)
+
+
+def _is_of_a_tensor(use: Use, ctx: Context, change: Change) -> bool:
+    """Whether a method is one of a tensor: by its name alone, or by what it is called on."""
+    if not change.beside:
+        return True
+    assert isinstance(use.node, ast.Attribute)
+    return leaf(use.node.value) in ("data", "grad") or is_tensor(use.node.value, use, ctx)
 
 
 def _called(
@@ -96,8 +111,9 @@ def _called(
         or (severity is Severity.ERROR and reached.caught & {"TypeError", "Exception", "BaseException"})
     ):
         return
+    by_place = " by its place" if change.by_place else ""
     names = " and ".join(
-        f"`{argument.arg}=`" if isinstance(argument, ast.keyword) else f"`{change.keywords[0]}`"
+        f"`{argument.arg}=`" if isinstance(argument, ast.keyword) else f"`{change.keywords[0]}`{by_place}"
         for argument in given
     )
     state = change.state(ctx.options.target)
@@ -105,7 +121,7 @@ def _called(
         use,
         f"{names} of `{{symbol}}` {state}; {change.instead}",
         severity=severity,
-        fix=(lambda: _fix(call, ctx, change, reached)) if change.recipes else None,
+        fix=(lambda: _fix(use, call, ctx, change, reached)) if change.recipes else None,
         span=ctx.source.span(given[0]),
         source=change.source,
     )
@@ -117,7 +133,7 @@ def _given(call: ast.Call, change: Change) -> Iterator[ast.keyword | ast.expr]:
     def is_meant(value: ast.expr) -> bool:
         return not change.values or any(fnmatchcase(ast.unparse(value), code) for code in change.values)
 
-    for keyword in call.keywords:
+    for keyword in () if change.by_place else call.keywords:
         if keyword.arg in change.keywords and is_meant(keyword.value):
             yield keyword
     before = call.args[: (change.position or 0) + 1]
@@ -128,18 +144,28 @@ def _given(call: ast.Call, change: Change) -> Iterator[ast.keyword | ast.expr]:
             yield value
 
 
-def _fix(call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
+def _fix(use: Use, call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
     if any(keyword.arg is None for keyword in call.keywords):
         raise NoFix("some of the arguments are not written here")
-    if change.position is not None and len(call.args) > change.position:
+    is_placed = change.position is not None and len(call.args) > change.position
+    if is_placed and not change.by_place:
         raise NoFix("the argument is not given by its name")
+    if is_placed and any(isinstance(argument, ast.Starred) for argument in call.args):
+        raise NoFix("some of the arguments are not written here")
     for recipe in change.recipes:
+        if recipe.write and (edits := written(recipe, use, ctx)) is not None:
+            require(change.needs, ctx, reached)
+            return Fix(tuple(edits), Safety.SAFE, f"Hand `{change.keywords[0]}` over by its name")
+        if is_placed and len(call.args) > len(recipe.name):
+            continue
         if matches(recipe, call) and not any(keyword.arg in recipe.add for keyword in call.keywords):
             safety = Safety.UNSAFE if recipe.unsafe else Safety.SAFE
             added = ", ".join(f"{name}={code}" for name, code in recipe.add.items())
             title = (
                 f"Use `{added}`"
                 if added
+                else f"Hand `{change.keywords[0]}` over by its name"
+                if is_placed
                 else f"Drop `{recipe.drop[0]}`"
                 if recipe.drop
                 else "Rename the argument"

@@ -8,8 +8,8 @@ torch 2.10 on. `torch.__version__` itself compares as a version, with text and w
     if torch.__version__ >= "2.6":
 
 Each test is worked out for the target; one that gives the right answer there is silent. So is one of the first number
-alone, unless it is compared with a number while it is text, which is never true, or stands beside a lower bound for the
-second: `major == 1 and minor >= 9` sends torch 2 where versions before 1.9 go.
+alone, unless it is compared with a number while it is text, which is never true, is asserted to be 1, or stands beside a
+lower bound for the second: `major == 1 and minor >= 9` sends torch 2 where versions before 1.9 go.
 
 Fix safety: safe; the new test is the one that was meant, for every release.
 
@@ -23,6 +23,8 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+import packaging.version
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
 from torchmigrate.model.versions import render
@@ -58,30 +60,30 @@ class _Unknown(Exception):
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    for test, read in _tests(use, ctx):
-        wrong = [release for release in RELEASES if _is_wrong(test, read, use, release)]
+    for test in _tests(use, ctx):
+        wrong = [release for release in RELEASES if _is_wrong(test, use, release)]
         if ctx.options.target in wrong:
             yield ctx.finding(
                 use,
-                f"`{ctx.text(test)}` is {'true' if _answer(test, read, use, ctx.options.target) else 'false'} for torch "
+                f"`{ctx.text(test)}` is {'true' if _answer(test, use, ctx.options.target) else 'false'} for torch "
                 f"{render(ctx.options.target)}: it compares text or numbers, and is wrong from torch {render(wrong[0])} on",
                 severity=Severity.ERROR,
-                fix=lambda test=test, read=read: _fix(test, read, use, ctx),  # type: ignore[misc]
+                fix=lambda test=test: _fix(test, use, ctx),  # type: ignore[misc]
                 span=ctx.source.span(test),
             )
-        elif (problem := _number_alone(test, read, use, ctx)) is not None:
+        elif (problem := _number_alone(test, use, ctx)) is not None:
             outer, message = problem
             yield ctx.finding(use, message, severity=Severity.ERROR, span=ctx.source.span(outer))
 
 
-def _number_alone(test: ast.Compare, read: ast.expr, use: Use, ctx: Context) -> tuple[ast.expr, str] | None:
+def _number_alone(test: ast.Compare, use: Use, ctx: Context) -> tuple[ast.expr, str] | None:
     """A test of the version's first number that goes wrong, with what there is to say."""
-    right = test.comparators[0]
+    target, right = ctx.options.target, test.comparators[0]
     try:
-        value = _value(read, use, f"{render(ctx.options.target)}.0")
+        value = _value(test.left, use, f"{render(target)}.0")
     except (_Unknown, ValueError, TypeError, IndexError):
         return None
-    if not isinstance(right, ast.Constant) or str(value) != str(ctx.options.target[0]):
+    if not isinstance(right, ast.Constant) or str(value) != str(target[0]):
         return None
     if isinstance(value, str) and type(right.value) is int and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
         never = isinstance(test.ops[0], ast.Eq)
@@ -89,22 +91,35 @@ def _number_alone(test: ast.Compare, read: ast.expr, use: Use, ctx: Context) -> 
             test,
             f"`{ctx.text(test)}` is {'never' if never else 'always'} true: it compares text with a number",
         )
+    if str(right.value) != "1" or type(right.value) is not type(value):
+        return None
     parents = ctx.uses.flow.parents
     both = parents.get(test)
-    if not (
-        isinstance(both, ast.BoolOp) and isinstance(both.op, ast.And) and isinstance(test.ops[0], ast.Eq)
+    whole = both if isinstance(both, ast.BoolOp) and isinstance(both.op, ast.And) else test
+    above = parents.get(whole)
+    if isinstance(test.ops[0], ast.Eq) and isinstance(above, ast.Assert):
+        return whole, f"`{ctx.text(whole)}` is false for every torch 2, and the assertion fails"
+    if (
+        isinstance(test.ops[0], ast.NotEq)
+        and isinstance(above, ast.If)
+        and isinstance(above.body[0], ast.Raise)
     ):
+        return whole, f"`{ctx.text(whole)}` is true for every torch 2, which is refused"
+    if not isinstance(whole, ast.BoolOp):
         return None
-    is_alone = isinstance(parents.get(both), (ast.Assign, ast.If, ast.IfExp)) and not _follows_another(
-        both, parents
-    )
-    bounds = any(map(_bounds_minor, both.values))
-    if str(right.value) != "1" or type(right.value) is not type(value) or not bounds or not is_alone:
-        return None
-    return (
-        both,
-        f"`{ctx.text(both)}` is false for every torch 2, which goes where older versions than these go",
-    )
+    if isinstance(test.ops[0], ast.Eq):
+        is_alone = isinstance(above, (ast.Assign, ast.If, ast.IfExp)) and not _follows_another(whole, parents)
+        if is_alone and any(map(_bounds_minor, whole.values)):
+            return (
+                whole,
+                f"`{ctx.text(whole)}` is false for every torch 2, which goes where older versions than these go",
+            )
+    elif isinstance(test.ops[0], ast.GtE) and any(_falls_short(other, use, target) for other in whole.values):
+        return (
+            whole,
+            f"`{ctx.text(whole)}` is false for torch {render(target)}: its second number is a smaller one",
+        )
+    return None
 
 
 def _bounds_minor(test: ast.expr) -> bool:
@@ -115,6 +130,17 @@ def _bounds_minor(test: ast.expr) -> bool:
         and isinstance(test.comparators[0], ast.Constant)
         and re.search(r"(?i)minor|\[1\]", ast.unparse(test.left)) is not None
     )
+
+
+def _falls_short(test: ast.expr, use: Use, target: Version) -> bool:
+    """Whether a lower bound for the version's second number is above that of the target."""
+    if not isinstance(test, ast.Compare) or not _bounds_minor(test):
+        return False
+    try:
+        second = _value(test.left, use, f"9.{target[1]}.9")
+    except (_Unknown, ValueError, TypeError, IndexError):
+        return False
+    return second == target[1] and _answer(test, use, target) is False
 
 
 def _follows_another(test: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
@@ -128,40 +154,46 @@ def _follows_another(test: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool
     )
 
 
-def _tests(use: Use, ctx: Context) -> Iterator[tuple[ast.Compare, ast.expr]]:
-    """The comparisons with the version, each with the operand that reads it: here, or of the variable that holds it."""
+def _tests(use: Use, ctx: Context) -> Iterator[ast.Compare]:
+    """The comparisons that begin with the version, or with the variable that holds it or a part of it."""
     parents = ctx.uses.flow.parents
-    node: ast.AST = use.node
+    taken = _taken(use.node, parents)
+    if isinstance(taken, ast.Compare):
+        yield taken
+    elif isinstance(taken, ast.Assign) and taken.value is not use.node and len(taken.targets) == 1:
+        name = taken.targets[0]
+        if isinstance(name, ast.Name) and len(use.place.scope.bindings.get(name.id, ())) == 1:
+            for other in parents:
+                if isinstance(other, ast.Name) and other.id == name.id and other is not name:
+                    test = _taken(other, parents)
+                    if isinstance(test, ast.Compare):
+                        yield test
+
+
+def _taken(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST | None:
+    """The comparison with one other thing whose left side an expression is part of, or the statement around."""
     while isinstance(parent := parents.get(node), ast.expr) and not isinstance(parent, ast.Compare):
         node = parent
-    if isinstance(parent, ast.Compare) and node is parent.left and len(parent.ops) == 1:
-        yield parent, parent.left
-    elif isinstance(parent, ast.Assign) and node is not use.node and len(parent.targets) == 1:
-        name = parent.targets[0]
-        if isinstance(name, ast.Name) and len(use.place.scope.bindings.get(name.id, ())) == 1:
-            for other, above in parents.items():
-                is_read = (
-                    isinstance(other, ast.Name) and other.id == name.id and isinstance(above, ast.Compare)
-                )
-                if is_read and other is above.left and len(above.ops) == 1:  # type: ignore[attr-defined]
-                    yield above, node  # type: ignore[misc]
+    if isinstance(parent, ast.Compare) and not (node is parent.left and len(parent.ops) == 1):
+        return None
+    return parent
 
 
-def _is_wrong(test: ast.Compare, read: ast.expr, use: Use, release: Version) -> bool:
+def _is_wrong(test: ast.Compare, use: Use, release: Version) -> bool:
     """Whether a test gives another answer for a release than the comparison of versions would."""
     bound = _bound(test.comparators[0])
-    answer = _answer(test, read, use, release)
+    answer = _answer(test, use, release)
     if bound is None or answer is None:
         return False
     size = max(len(bound), 2)
     return answer is not _OPERATORS[type(test.ops[0])]((*release, 0)[:size], bound)
 
 
-def _answer(test: ast.Compare, read: ast.expr, use: Use, release: Version) -> bool | None:
+def _answer(test: ast.Compare, use: Use, release: Version) -> bool | None:
     """What a test gives; None where that is not known, or where it compares as versions do."""
     right = test.comparators[0]
     try:
-        value = _value(read, use, f"{render(release)}.0+cpu")
+        value = _value(test.left, use, f"{render(release)}.0+cpu")
         other = ast.literal_eval(right)
     except (_Unknown, ValueError, TypeError, IndexError):
         return None
@@ -176,7 +208,7 @@ class _Smart(str):
 
 def _value(node: ast.expr, use: Use, version: str) -> object:
     """What an expression gives for a version. Raises _Unknown."""
-    if node is use.node:
+    if node is use.node or ast.dump(node) == ast.dump(use.node):
         return _Smart(version) if use.symbol == "torch.__version__" else version
     match node:
         case ast.Call(func=ast.Name(id="str" | "float" | "int" as name), args=[argument], keywords=[]):
@@ -186,10 +218,44 @@ def _value(node: ast.expr, use: Use, version: str) -> object:
             func=ast.Attribute(value=inner, attr="split"), args=[ast.Constant(value=str(separator))]
         ):
             return str(_value(inner, use, version)).split(separator)
+        case ast.Call(
+            func=ast.Attribute(value=ast.Constant(value=str(separator)), attr="join"), args=[inner]
+        ):
+            return separator.join(_parts(inner, use, version))
+        case ast.Call(
+            func=ast.Name(id="tuple" | "list"),
+            args=[ast.Call(func=ast.Name(id="map"), args=[ast.Name(id="int"), inner])],
+        ):
+            return [int(part) for part in _parts(inner, use, version)]
+        case ast.Call(
+            func=ast.Name(id="parse" | "Version") | ast.Attribute(attr="parse" | "Version"),
+            args=[inner],
+            keywords=[],
+        ):
+            return packaging.version.Version(str(_value(inner, use, version)))
+        case ast.Attribute(
+            value=inner, attr="major" | "minor" | "micro" | "release" | "base_version" as name
+        ):
+            value = _value(inner, use, version)
+            if isinstance(value, packaging.version.Version):
+                return getattr(value, name)
         case ast.Subscript(value=inner, slice=part):
             value = _value(inner, use, version)
-            if isinstance(value, (str, list)):
+            if isinstance(value, (str, list, tuple)):
                 return value[_index(part)]
+        case ast.Name(id=name):
+            scope = use.place.scope.find(name)
+            bound = scope.bindings[name] if scope is not None else []
+            if len(bound) == 1 and bound[0].value is not None:
+                return _value(bound[0].value, use, version)
+    raise _Unknown
+
+
+def _parts(node: ast.expr, use: Use, version: str) -> list[str]:
+    """The parts that an expression splits a version into. Raises _Unknown."""
+    value = _value(node, use, version)
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return value
     raise _Unknown
 
 
@@ -213,9 +279,9 @@ def _bound(node: ast.expr) -> tuple[int, ...] | None:
     return tuple(int(part) for part in found.groups() if part) if found else None
 
 
-def _fix(test: ast.Compare, read: ast.expr, use: Use, ctx: Context) -> Fix:
+def _fix(test: ast.Compare, use: Use, ctx: Context) -> Fix:
     right = test.comparators[0]
-    if read is not test.left:
+    if not any(node is use.node for node in ast.walk(test.left)):
         raise NoFix("the variable may be read elsewhere; compare `torch.__version__` itself")
     if isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
         raise NoFix("which releases are meant is not known; compare with `>=` and `<`")

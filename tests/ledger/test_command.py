@@ -71,6 +71,12 @@ def test_near_misses_are_suggested(name: str, suggested: str) -> None:
     assert f"`{suggested}`" in refused(name)
 
 
+def test_what_went_with_its_module_has_the_history_of_the_module() -> None:
+    assert run("torch.utils.bottleneck.__main__.run_prof") == (
+        "torch.utils.bottleneck: module, exported\n  2.0 to 2.9    there\n  2.10 to 2.15  not there\n"
+    )
+
+
 def test_what_is_nowhere_near_is_said_to_be_unknown() -> None:
     assert refused("numpy.zeros_alike") == "the ledger has no name numpy.zeros_alike"
 

@@ -282,6 +282,22 @@ def test_modules_that_are_made_at_run_time_are_not_lost(rows: Rows) -> None:
     assert found == {}
 
 
+def test_modules_that_are_made_elsewhere_do_not_keep_a_name(rows: Rows) -> None:
+    """What torch puts into `torch._C` is not where another module's function may have gone."""
+    made = "import sys\nfor name in dir(object):\n    sys.modules[f'torch._C.{name}'] = object()"
+    found = rows(
+        {"torch/__init__.py": made, "torch/a.py": "def f(): ...\ng = 1", "torch/_C/__init__.pyi": "x: int"},
+        {"torch/__init__.py": made, "torch/a.py": "g = 1", "torch/_C/__init__.pyi": ""},
+    )
+    assert list(found) == ["torch.a.f"]
+
+
+def test_a_star_for_type_checkers_keeps_no_name(rows: Rows) -> None:
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from torch.typed import *"
+    found = rows({"torch/config.py": "level = 1\nlines = 2"}, {"torch/config.py": f"{typed}\nlines = 2"})
+    assert list(found) == ["torch.config.level"]
+
+
 def test_what_goes_with_its_module_is_not_said_again(rows: Rows) -> None:
     found = rows({"torch/_six.py": "inf = 1\ndef f(): ..."}, {})
     assert found == {"torch._six": ["p", PRIVATE, FIRST, 0, [], []]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tools.api import markers, signatures
@@ -50,6 +50,8 @@ class Module:
     is_stub: bool = False
     names: dict[str, Definition] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
+    typed: set[str] = field(default_factory=set)
+    """Those of them that only type checkers see."""
     exported: set[str] | None = None
     """``__all__``, as far as it is literal; None where there is none."""
     computes_exported: bool = False
@@ -61,8 +63,8 @@ class Module:
     """Those that the module adds to what is defined elsewhere."""
     marks: list[Mark] = field(default_factory=list)
     documented: bool = False
-    makes_modules: bool = False
-    """Whether it gives other modules names inside of it: ``sys.modules[…] = …``."""
+    opened: set[str] = field(default_factory=set)
+    """The modules that it gives names which are not seen, by ``sys.modules[…] = …``; most often itself."""
 
 
 def read(name: str, text: str, *, is_package: bool, is_stub: bool = False) -> Module:
@@ -71,7 +73,8 @@ def read(name: str, text: str, *, is_package: bool, is_stub: bool = False) -> Mo
     module = Module(name, is_package, is_stub, documented=ast.get_docstring(tree) is not None)
     reader = _Reader(module, markers.constants(tree.body))
     module.names = reader.block(tree.body)
-    module.makes_modules = "sys.modules[" in text and any(map(_makes_modules, tree.body))
+    if "sys.modules[" in text:
+        module.opened = {opened or name for statement in tree.body for opened in _opened(statement)}
     module.marks = markers.of_module(tree.body, reader.texts)
     if "__getattr__" in module.names:
         module.served = _served(tree.body, reader.texts)
@@ -131,10 +134,12 @@ class _Reader:
                 return []
             case ast.Delete(targets=targets):
                 return [(target.id, None) for target in targets if isinstance(target, ast.Name)]
-            case ast.If(body=body, orelse=orelse):
-                return _either(
-                    self.block(body, in_class=in_class), self.block(orelse, in_class=in_class)
-                ).items()
+            case ast.If(test=test, body=body, orelse=orelse):
+                known = len(self._module.stars)
+                found = self.block(body, in_class=in_class)
+                if dotted(test).rpartition(".")[2] == "TYPE_CHECKING":
+                    self._module.typed |= set(self._module.stars[known:])
+                return _either(found, self.block(orelse, in_class=in_class)).items()
             case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=finalbody):
                 found = {**self.block(body, in_class=in_class), **self.block(orelse, in_class=in_class)}
                 for handler in handlers:
@@ -294,17 +299,21 @@ def _docstring(node: ast.expr) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else "…"
 
 
-def _makes_modules(statement: ast.stmt) -> bool:
-    """Whether a statement puts another module than this one into ``sys.modules``."""
+def _opened(statement: ast.stmt) -> Iterator[str]:
+    """The modules that a statement puts other modules into, or exchanges; "" where its text does not say which."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-        return False
-    return any(
-        isinstance(node, ast.Subscript)
-        and isinstance(node.ctx, ast.Store)
-        and dotted(node.value) == "sys.modules"
-        and dotted(node.slice) != "__name__"
-        for node in ast.walk(statement)
-    )
+        return
+    for node in ast.walk(statement):
+        if (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.ctx, ast.Store)
+            and dotted(node.value) == "sys.modules"
+            and dotted(node.slice) != "__name__"
+        ):
+            key = node.slice.values[0] if isinstance(node.slice, ast.JoinedStr) else node.slice
+            yield (
+                key.value.rstrip(".") if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+            )
 
 
 def _imported(target: str) -> Definition:

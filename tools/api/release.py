@@ -75,8 +75,14 @@ class Release:
 
     def _of_module(self, module: Module, path: str) -> Fact:
         level = PRIVATE if _is_private(path) else DOCUMENTED if module.documented else EXPORTED
-        is_open = module.makes_modules or any(star not in self.modules for star in module.stars)
+        unknown = {*module.stars} - module.typed - self.modules.keys()
+        is_open = module.name in self._opened or bool(unknown)
         return Fact("p", level, self._marks(module.marks, module.name), is_open=is_open)
+
+    @cached_property
+    def _opened(self) -> set[str]:
+        """The modules that some module gives names which are not seen."""
+        return set().union(*(module.opened for module in self.modules.values()))
 
     def _fact(self, module: Module, name: str) -> Fact:
         """What a module has under a name."""

@@ -79,11 +79,22 @@ def _version(text: str) -> Version:
         raise options.Failure(str(error)) from None
 
 
+def _gone_around(name: str) -> api.Entry | None:
+    """The module that a name was in, where that is gone: what went with it has no entry of its own."""
+    while name := name.rpartition(".")[0]:
+        entry = api.find(name)
+        if entry is not None:
+            return entry if entry.kind == "module" and versions.NEWEST not in entry.present else None
+    return None
+
+
 def _found(name: str) -> api.Entry:
     if entry := api.find_any(name):
         return entry
     if "." not in name:
         raise options.Failure(f"{name} is not a qualified name such as torch.qr")
+    if module := _gone_around(name):
+        return module
     near = histories.near(name)
     raise options.Failure(
         f"the ledger has no name {name}"

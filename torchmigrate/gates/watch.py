@@ -72,6 +72,8 @@ class Watch:
         return None
 
     def _wildcard(self, name: str) -> str | None:
+        if not name.startswith(self.prefixes):  # as hardly any does; all are asked at once
+            return None
         for prefix in self.prefixes:
             if name.startswith(prefix) and "()" not in name[len(prefix) :]:
                 outer = name

@@ -142,15 +142,17 @@ def entries(*, private: bool = True) -> Iterator[Entry]:
                 yield _entry(f"{owner}.{name}", text)
 
 
-def lost(level: Level) -> frozenset[str]:
-    """The names of a level, but for those of a class, that some release has and a later one lacks; the level is the best one."""
+def lost(level: Level, *, modules: bool = False) -> frozenset[str]:
+    """The names of a level (or its modules), but for those of a class, that some release has and a later one lacks; the level
+    is the best one. A name that went with its module is not listed."""
     part, number = ("public" if level in LEVELS[:2] else "private"), str(LEVELS.index(level))
     found = set()
     for owner, held in _part(part).items():
         for name, text in held.items():
             kind, of, present = text[1:].rstrip("]").split(",", 3)[:3]
             mask = int(present)
-            if of == number and kind != '"m"' and mask & ~(mask >> 1) & _ALL_BUT_NEWEST:
+            is_meant = kind == '"p"' if modules else kind != '"m"'
+            if of == number and is_meant and mask & ~(mask >> 1) & _ALL_BUT_NEWEST:
                 found.add(f"{owner}.{name}")
     return frozenset(found)
 

@@ -61,7 +61,7 @@ class Recipe:
     """The code of arguments for which it is right: ``some = "True"``; ``int`` stands for any whole number."""
     write: str = ""
     """The expression that takes the place of the call (or, for a name that is no function, of the name); an argument
-    stands in it as its parameter in braces."""
+    stands in it as its parameter in braces, and what a method is called on as ``{self}``."""
     result: tuple[str, ...] = ()
     """The parts of the old result (``.solution``, ``[0]``) that the new expression is; the old call must be asked for one."""
     bare: str = ""
@@ -100,6 +100,10 @@ class Change:
     """The parameters that it is about."""
     position: int | None = None
     """The place of the parameter among positional arguments."""
+    by_place: bool = False
+    """Whether it is about this argument, and those after it, only where they are given by their place."""
+    beside: tuple[str, ...] = ()
+    """Spellings of which a file must have one for the change to be looked for: ``.add_`` of ``x.mul_(2).add_(y)``."""
     values: tuple[str, ...] = ()
     """The code of the arguments that it is about, as `fnmatch` reads it; empty: any."""
     was: str = ""
@@ -194,6 +198,7 @@ def _change(kind: Kind, row: dict[str, Any]) -> Change:
     given["symbols"] = tuple(f"{prefix}.{symbol}" if prefix else symbol for symbol in given["symbols"])
     given["keywords"] = tuple(given.get("keywords", ()))
     given["values"] = tuple(given.get("values", ()))
+    given["beside"] = tuple(given.get("beside", ()))
     given["recipes"] = tuple(_recipe(recipe) for recipe in given.pop("recipe", ()))
     return Change(kind=kind, **given)
 

@@ -12,7 +12,7 @@ from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import api, changes
 from torchmigrate.tables.releases import RELEASES
 
-from .verdict import is_guarded, is_missed
+from .verdict import is_guarded, is_missed, is_replaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,25 +26,30 @@ _OTHERS = (
     *("torch.distributed._tensor", "torch.distributed._shard.checkpoint"),
     *("torch.distributed._sharded_tensor", "torch.distributed._sharding_spec"),
     "torch.onnx.export_to_pretty_string",
+    *(
+        "functorch.dim.Tensor",
+        "torch.fx.experimental.sym_node",
+        "torch.fx.experimental.symbolic_shapes.FloorDiv",
+    ),
 )
-"""What other families are about, what only torch's own tests use, and what torch redirects in `sys.modules`."""
+"""What other families are about, what only torch's own tests use, what torch redirects in `sys.modules`, and what gets its
+names at run time."""
 
 
 _INSIDES = re.compile(
-    r"torch\.(?:_inductor|_dynamo|_functorch)\.(?!config\.)\w+\."
-    r"|torch\.(?:_refs|_prims\w*|_decomp|_higher_order_ops|_export|_subclasses|_lazy|_numpy|_vendor|_logging)\b"
+    r"torch\._dynamo\.polyfills\b|torch\.(?:_refs|_prims\w*|_decomp|_lazy|_numpy|_vendor)\b"
 )
-"""The insides of the compilers, of which code outside of torch hardly names any; their settings are looked at."""
+"""The insides of the compilers that only stand for operators and for other libraries."""
 
 
 def lost(level: api.Level) -> tuple[str, ...]:
-    """The symbols of one level."""
+    """The symbols of one level, with all that was in its modules."""
     written = changes.by_symbol(*changes.Kind)
     prefixes = (*_OTHERS, *(symbol[:-2] for symbol in written if symbol.endswith(".*")))
     return tuple(
         sorted(
             name
-            for name in api.lost(level)
+            for name in (*api.lost(level), *(f"{module}.*" for module in api.lost(level, modules=True)))
             if name not in written and not name.startswith(prefixes) and not _INSIDES.match(name)
         )
     )
@@ -52,8 +57,8 @@ def lost(level: api.Level) -> tuple[str, ...]:
 
 def findings(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None = None) -> Iterator[Finding]:
     """The finding for a use of a name that the target lacks."""
-    entry, target = api.find(use.symbol), ctx.options.target
-    if entry is None or target in entry.present or use.kind in (Kind.GUARD, Kind.ASSIGNMENT):
+    entry, target = api.find(use.symbol.removesuffix(".*")), ctx.options.target
+    if entry is None or target in entry.present or use.kind is Kind.GUARD or is_replaced(use):
         return
     reached = reach(use, ctx.uses)
     if is_guarded(use, ctx, reached) or is_missed(use, ctx, reached):

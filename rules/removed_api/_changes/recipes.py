@@ -85,7 +85,7 @@ def _carried_out(recipe: Recipe, use: Use, ctx: Context) -> list[Edit] | None:
             else None
         )
     if recipe.write:
-        return _written(recipe, use, ctx)
+        return written(recipe, use, ctx)
     return _renamed(recipe, use, ctx)
 
 
@@ -139,7 +139,8 @@ def _renamed(recipe: Recipe, use: Use, ctx: Context) -> list[Edit] | None:
     return None
 
 
-def _written(recipe: Recipe, use: Use, ctx: Context) -> list[Edit] | None:
+def written(recipe: Recipe, use: Use, ctx: Context) -> list[Edit] | None:
+    """Writes the new expression in the place of the call or the name; None where the recipe does not cover it."""
     if not isinstance(use.node, ast.expr) or use.kind in (Kind.STRING, Kind.ASSIGNMENT):
         return None
     if recipe.takes is None:
@@ -154,6 +155,8 @@ def _written(recipe: Recipe, use: Use, ctx: Context) -> list[Edit] | None:
     if any(name not in spoken and value not in defaults for name, value in found.items()):
         return None
     parts: dict[str, Part] = {name: found[name] for name in spoken}
+    if isinstance(use.node, ast.Attribute):
+        parts["self"] = use.node.value
     return [_replacing(_asked_for(recipe, use.call, ctx), recipe.write, parts, use, ctx)]
 
 

@@ -117,6 +117,23 @@ _SAME = frozenset(
     ]
 )
 """Methods of tensors that give a tensor."""
+_IN_PLACE = frozenset(
+    [
+        "add_",
+        "addcdiv_",
+        "addcmul_",
+        "clamp_",
+        "copy_",
+        "div_",
+        "fill_",
+        "mul_",
+        "neg_",
+        "sqrt_",
+        "sub_",
+        "zero_",
+    ]
+)
+"""Methods that tensors alone have, and that give them back."""
 _PARTS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag"})
 _DEPTH = 8
 
@@ -131,6 +148,8 @@ def is_tensor(node: ast.expr, use: Use, ctx: Context, depth: int = _DEPTH) -> bo
     if isinstance(node, ast.Call):
         resolved = ctx.resolve(node, use)
         if resolved is not None and resolved.certain and resolved.names[0] in _MAKERS:
+            return True
+        if leaf(node.func) in _IN_PLACE and isinstance(node.func, ast.Attribute):
             return True
         method = node.func if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME else None
         return method is not None and is_tensor(method.value, use, ctx, depth - 1)

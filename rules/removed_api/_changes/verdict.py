@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 _MISSING = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "NameError"})
 _ANY = frozenset({"Exception", "BaseException"})
+_SETTINGS = re.compile(
+    r"torch\.(?:_dynamo|_inductor|_functorch|compiler|distributed|fx\.experimental)\._?config\."
+)
+"""Modules of settings (`torch.utils._config_module`), which check what they are given a value for."""
 _NOT_CALLED = (Kind.ANNOTATION, Kind.BASE, Kind.ISINSTANCE, Kind.IMPORT)
 
 
@@ -53,14 +58,14 @@ def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity 
         return None
     severity = change.severity(target)
     if severity is Severity.ERROR:
-        if use.kind is Kind.ASSIGNMENT:
+        if is_replaced(use):
             return None
         if change.raises:
             missed = bool(reached.caught & (_ANY | {"RuntimeError"}))
             mild = use.kind in _NOT_CALLED or use.is_itself_meant
             return None if missed else Severity.INFO if mild else severity
         return None if is_missed(use, ctx, reached) else severity
-    if use.kind in (Kind.STRING, Kind.ASSIGNMENT) and change.warns is not None:
+    if (use.kind is Kind.STRING or is_replaced(use)) and change.warns is not None:
         return None
     if severity is Severity.WARNING:
         if reached.unheard:
@@ -72,6 +77,11 @@ def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity 
         if (use.is_itself_meant or _is_asked_for(use)) and _warns_when_called(use):
             return Severity.INFO
     return severity
+
+
+def is_replaced(use: Use) -> bool:
+    """Whether the use gives the name another value, which is fine but for settings."""
+    return use.kind is Kind.ASSIGNMENT and not _SETTINGS.match(use.symbol)
 
 
 def is_guarded(use: Use, ctx: Context, reached: Reach) -> bool:
@@ -165,7 +175,8 @@ def is_missed(use: Use, ctx: Context, reached: Reach) -> bool:
 def made(use: Use, ctx: Context, change: Change, reached: Reach) -> Fix:
     """The fix of the first recipe that fits. Raises NoFix."""
     is_gone = change.gone is not None and change.gone <= ctx.options.target and not change.raises
-    if use.is_itself_meant and not (is_gone or change.names_the_same):
+    is_value = all(recipe.write and recipe.takes is None for recipe in change.recipes)
+    if use.is_itself_meant and not (is_gone or is_value or change.names_the_same):
         raise NoFix("the function itself is meant here, and what takes its place is another one")
     fix = fitting(use, ctx, change)
     require(change.needs, ctx, reached)
