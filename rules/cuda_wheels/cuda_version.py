@@ -6,6 +6,9 @@ it instead.
 
     CUDA_VERSION: "12.8"
 
+conda's `cuda-version` and `cudatoolkit` beside torch choose the CUDA of the environment; which builds conda's channels have
+is not known here, so that is info.
+
 What to do: set it to the CUDA of the target's build, which the message names, and look at what else it selects.
 
 Source: torch 2.12 wheel: torch/utils/cpp_extension.py (`CUDA_MISMATCH_MESSAGE`); `torchmigrate/tables/data/wheels_read.json`.
@@ -18,16 +21,42 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
-from torchmigrate.documents.references import Reference, Role
+from torchmigrate.documents.references import Reference, Role, Style
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
 
-rule = Rule(code="CU524", references=(Sort.VARIABLE,))
+rule = Rule(code="CU524", references=(Sort.VARIABLE, Sort.REQUIREMENT))
 
 
 @rule.check_reference
-def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+def check(reference: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    yield from (_variable if reference.sort is Sort.VARIABLE else _conda)(reference, ctx)
+
+
+_CONDA = ("cudatoolkit", "cuda-version")
+"""conda's packages that choose the CUDA."""
+
+
+def _conda(package: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    if package.name not in _CONDA or package.style is not Style.CONDA or package.unit.role is Role.LOCK:
+        return
+    from torchmigrate.documents.upgrade import TORCH
+    from torchmigrate.tables import wheels
+
+    chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
+    found = re.match(r"[=<]*(\d+)(?:\.\d+)*", package.text)
+    if found is None or chosen is None or not package.unit.environment.of(Sort.REQUIREMENT, *TORCH):
+        return
+    if chosen.cuda and int(found[1]) < int(chosen.cuda.split(".")[0]):
+        yield ctx.finding(
+            package,
+            f"`{package.name}` is {found[0].lstrip('=<')}, and torch {chosen.torch} is built with {chosen.cuda}",
+            Severity.INFO,
+        )
+
+
+def _variable(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     found = re.fullmatch(r"(\d+)\.\d+(?:\.\d+)?", variable.text)
     if variable.name != "CUDA_VERSION" or found is None or _is_told_elsewhere(variable, ctx):
         return

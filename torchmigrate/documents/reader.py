@@ -16,7 +16,7 @@ from torchmigrate.documents.references import (
     Unit,
     normalized,
 )
-from torchmigrate.documents.values import Value, expand, stripped, unquoted
+from torchmigrate.documents.values import Piece, Value, expand, stripped, unquoted
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 
@@ -140,10 +140,11 @@ class Reader:
         )
 
     def simple(self, sort: Sort, name: str, span: Span, unit: Unit, **more: str) -> None:
-        """A reference whose value is all of ``span``."""
-        self._raw.append(
-            _Raw(sort, name, span, unit, option=more.get("option", ""), fixed=more.get("fixed", ""))
-        )
+        """A reference whose value is all of ``span``; ``written``: what stands there, where the view leaves it out."""
+        raw = _Raw(sort, name, span, unit, option=more.get("option", ""), fixed=more.get("fixed", ""))
+        if written := more.get("written"):
+            raw.values = [Value((Piece(written, span, written),))]
+        self._raw.append(raw)
 
     def package(
         self,

@@ -107,9 +107,9 @@ def is_other_build(clause: Clause, options: Options) -> str:
 
 
 def stays(unit: Unit, options: Options) -> bool:
-    """Whether a unit installs an older torch on purpose: tests that pin it."""
+    """Whether a unit installs into what has an older torch on purpose: tests that pin it."""
     return unit.role is Role.TEST and any(
-        excluding(torch, options) for torch in unit.of(Sort.REQUIREMENT, *TORCH)
+        excluding(torch, options) for torch in unit.environment.of(Sort.REQUIREMENT, *TORCH)
     )
 
 

@@ -25,6 +25,8 @@ _NAMES = (
     (r".*\.(?:md|markdown)", "markdown"),
     (r".*\.rst", "rst"),
     (r".*\.nix", "nix"),
+    (r"(?:.*[-_.])?docker-bake(?:[-_.].*)?\.hcl", "hcl"),
+    (r"\.?devcontainer\.json", "devcontainer"),
     (r"(?!.*\.(?:dockerignore|py|json|txt)$)(?:(?:.*[-_.])?(?:Dockerfile|Containerfile)(?:[-_.].*)?|.*\.dockerfile|dockerfile)", "docker"),
 )  # fmt: skip
 _SCRIPTS = ("setup.py", "noxfile.py")
