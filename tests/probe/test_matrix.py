@@ -34,8 +34,7 @@ WINDOWS: dict[str, dict[str, str | None]] = {
 X86: dict[str, dict[str, str | None]] = {
     **WINDOWS,
     "2.10": {**WINDOWS["2.10"], "cu129": NEW_AND_VOLTA},
-    "2.11": {**WINDOWS["2.11"], "cu129": NEW},
-    "2.12": {**WINDOWS["2.12"], "cu129": UNKNOWN},
+    **{torch: {**WINDOWS[torch], "cu129": UNKNOWN} for torch in ("2.11", "2.12")},
 }
 AARCH64: dict[str, dict[str, str | None]] = {
     "2.10": {"cu126": ARM_12, "cu128": UNKNOWN, "cu130": ARM},
