@@ -61,7 +61,7 @@ def _included(
 def _files(path: str, name: str, project: Project) -> list[str]:
     """The files of the project that are installed where ``name`` is. Raises Missing if none is seen."""
     if "://" in name:
-        raise Missing(name)
+        raise Missing(name.removesuffix("/"))
     place = os.path.normpath(os.path.join(os.path.dirname(path), name.partition("[")[0].strip("\"'")))
     if name.endswith("/"):
         return [file for base in _PROJECT_FILES if (file := os.path.join(place, base)) in project]

@@ -15,7 +15,8 @@ from torchmigrate.text.source import Source
 
 _LINE = re.compile(
     r"(?P<indent>[ \t]*)(?:[\w.,*\[\] \t]+=[ \t]*)?(?:%time(?:it)?[ \t]+)?"
-    r"(?:!{1,2}|%(?:sx|system|env|set_env)[ \t]+|%(?=(?:pip|conda|mamba|micromamba|uv)\b))[ \t]*"
+    r"(?:!{1,2}|%(?:sx|system|env|set_env)[ \t]+|%(?=(?:pip|conda|mamba|micromamba|uv)\b)"
+    r"|(?=(?:pip|conda|mamba|micromamba|uv)[ \t]))[ \t]*"
 )
 _CELL = re.compile(r"\s*%%(?:(?:ba)?sh|shell|sx|system|script[ \t][^\n]*?(?:ba|z)?sh)\b[^\n]*(?:\n|\Z)")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.MULTILINE)
