@@ -146,9 +146,13 @@ class Relocation:
         if index.value.pieces[0].span != index.span:
             return False  # it comes from a variable, to be chosen from outside
         only_there = any(r.name.startswith("pytorch-triton") for r in unit.of(Sort.REQUIREMENT))
+        return not only_there and not self._on_windows()
+
+    def _on_windows(self) -> bool:
+        """Whether the file is for Windows, or speaks of it."""
         return (
-            not only_there
-            and re.search(rb"(?i)\bwindows\b|win32|win_amd64|\.bat\b", self.source.original) is None
+            self.source.path.lower().endswith((".bat", ".cmd", ".ps1"))
+            or re.search(rb"(?i)\bwindows\b|win32|win_amd64|\.bat\b", self.source.original) is not None
         )
 
     def _torch(self, torch: Reference) -> None:

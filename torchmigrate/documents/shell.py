@@ -27,7 +27,7 @@ _FOLDED = re.compile(
     _TOKEN.pattern.replace(r"|\r\n|\n|\r|[()`\\]", r"|[()`\\]").replace(r"(?:[ \t]|", r"(?:\s|"), re.DOTALL
 )
 _INSTALLER = re.compile(
-    r"(?:.*[/!'\"\[( ]|!|)(?:pip[\d.]*|uv|poetry|pdm|pixi)|.*\$\{?\(?\w*(?:PIP|UV)\w*\)?\}?|.*pip\s*\}\}"
+    r"(?:.*[/\\!'\"\[( ]|!|)(?:pip[\d.]*|uv|poetry|pdm|pixi)(?:\.exe)?|.*\$\{?\(?\w*(?:PIP|UV)\w*\)?\}?|.*pip\s*\}\}"
 )
 _CONDA = re.compile(r"(?:.*/|!|)(?:conda|mamba|micromamba)|.*\$\{?\(?\w*CONDA\w*\)?\}?")
 _VERBS = ("install", "add", "download", "wheel", "create", "sync", "compile")
