@@ -65,7 +65,7 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
     try:
         beside = tuple(neighbours(path, environment, project))
         chosen = _build([environment, *(one.environment for one in beside if _moves(one))], options)
-        own = Relocation(environment, source, options, chosen)
+        own = Relocation(environment, source, options, chosen, beside=tuple(one.path for one in beside))
         others = _others(own, beside, project)
     except Missing as missing:
         raise NoFix(f"what `{missing.name}` brings is not known here") from None

@@ -40,6 +40,8 @@ class Relocation:
     chosen: Build
     shares: bool = False
     """Whether other files move with it: an index may serve their pins, and stays."""
+    beside: tuple[str, ...] = ()
+    """The files that install it, or that it installs."""
     edits: list[Edit] = field(default_factory=list)
     pins: int = 0
     tags: set[str] = field(default_factory=set)
@@ -149,9 +151,9 @@ class Relocation:
         return not only_there and not self._on_windows()
 
     def _on_windows(self) -> bool:
-        """Whether the file is for Windows, or speaks of it."""
+        """Whether the file is for Windows or speaks of it, or a script for Windows installs it."""
         return (
-            self.source.path.lower().endswith((".bat", ".cmd", ".ps1"))
+            any(path.lower().endswith((".bat", ".cmd", ".ps1")) for path in (self.source.path, *self.beside))
             or re.search(rb"(?i)\bwindows\b|win32|win_amd64|\.bat\b", self.source.original) is not None
         )
 
