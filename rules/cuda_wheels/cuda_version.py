@@ -6,8 +6,8 @@ it instead.
 
     CUDA_VERSION: "12.8"
 
-conda's `cuda-version` and `cudatoolkit` beside torch choose the CUDA of the environment; which builds conda's channels have
-is not known here, so that is info.
+conda's `cuda-version` and `cudatoolkit` choose the CUDA beside torch. Where PyTorch itself has no build of the target for its
+major, that is info: which builds conda's channels have is not known here.
 
 What to do: set it to the CUDA of the target's build, which the message names, and look at what else it selects.
 
@@ -42,16 +42,18 @@ def _conda(package: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if package.name not in _CONDA or package.style is not Style.CONDA or package.unit.role is Role.LOCK:
         return
     from torchmigrate.documents.upgrade import TORCH
-    from torchmigrate.tables import wheels
+    from torchmigrate.model.versions import render
+    from torchmigrate.tables import matrix
 
-    chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
-    found = re.match(r"[=<]*(\d+)(?:\.\d+)*", package.text)
-    if found is None or chosen is None or not package.unit.environment.of(Sort.REQUIREMENT, *TORCH):
+    found = re.match(r"[=<]*((\d+)(?:\.\d+)*)", package.text)
+    if found is None or not package.unit.environment.of(Sort.REQUIREMENT, *TORCH):
         return
-    if chosen.cuda and int(found[1]) < int(chosen.cuda.split(".")[0]):
+    target = render(ctx.options.target)
+    majors = {build.cuda.split(".")[0] for build in matrix.builds() if build.torch == target and build.cuda}
+    if majors and found[2] not in majors:
         yield ctx.finding(
             package,
-            f"`{package.name}` is {found[0].lstrip('=<')}, and torch {chosen.torch} is built with {chosen.cuda}",
+            f"`{package.name}` is {found[1]}, and no build of torch {target} is known for CUDA {found[2]}",
             Severity.INFO,
         )
 

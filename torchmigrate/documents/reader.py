@@ -158,8 +158,14 @@ class Reader:
         fixed: str = "",
         marker: str = "",
         extras: str = "",
+        undecided: str = "",
     ) -> None:
-        """A requirement whose specifier is at ``specifier``; ``whole`` also covers its name."""
+        """A requirement whose specifier is at ``specifier``; ``whole`` also covers its name.
+
+        conda-forge's names for torch with and without CUDA are torch's there.
+        """
+        if style is Style.CONDA and normalized(name) in ("pytorch-gpu", "pytorch-cpu"):
+            name = "pytorch"
         self._raw.append(
             _Raw(
                 Sort.REQUIREMENT,
@@ -173,6 +179,7 @@ class Reader:
                 whole=whole or specifier,
                 purpose=self.purpose,
                 extras=extras,
+                undecided=undecided,
             )
         )
 
