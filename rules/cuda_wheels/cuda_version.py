@@ -66,11 +66,11 @@ def _variable(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
     chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
     if chosen is not None and chosen.cuda and found[1] != chosen.cuda.split(".")[0]:
-        test = variable.unit.role is Role.TEST
+        chosen_elsewhere = variable.unit.role is Role.TEST or variable.unit.fixed
         yield ctx.finding(
             variable,
             f"CUDA_VERSION is {variable.text}, and torch {chosen.torch} is built with {chosen.cuda}",
-            Severity.INFO if test else Severity.WARNING,
+            Severity.INFO if chosen_elsewhere else Severity.WARNING,
             span=variable.value.place(0, len(variable.text)),
         )
 

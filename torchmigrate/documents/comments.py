@@ -42,12 +42,19 @@ def holding(view: str, environment: Environment) -> str:
         number = _line(starts, span.start)
         if number >= len(lines):
             continue
-        if (beside := _BESIDE.search(lines[number])) and _HOLDS.search(beside["text"]):
-            return beside["text"].strip()
+        beside = _BESIDE.search(lines[number])
+        if beside and (said := _HOLDS.search(beside["text"])):
+            return _excerpt(beside["text"], said)
         above = _above(lines, number)
-        if _HOLDS.search(above) and _SPEAKS.search(above):
-            return above
+        if (said := _HOLDS.search(above)) and _SPEAKS.search(above):
+            return _excerpt(above, said)
     return ""
+
+
+def _excerpt(text: str, said: re.Match[str]) -> str:
+    """What a reason for no fix shows of a comment: some 80 characters with what was found."""
+    start = 0 if said.end() <= 60 else text.rfind(" ", 0, said.start() - 20) + 1
+    return text[max(start, 0) :].strip()[:80]
 
 
 def _places(environment: Environment) -> list[Span]:

@@ -99,7 +99,7 @@ def _check_may_move(source: Source, environment: Environment, options: Options) 
     if meant := _MEANT.search("/".join(source.path.replace(os.sep, "/").split("/")[-2:])):
         raise NoFix(f"the file is for one version, as its name says: {meant[0].strip('-_./')}")
     if comment := comments.holding(source.original.decode("latin-1"), environment):
-        raise NoFix(f'a comment takes it as meant: "{comment[:80]}"')
+        raise NoFix(f'a comment takes it as meant: "{comment}"')
 
 
 def _moves(neighbour: Neighbour) -> bool:
