@@ -34,10 +34,8 @@ def holding(view: str, environment: Environment) -> str:
 
     It stands at the end of the line, or directly above what it speaks of; ``view`` is the text of the file.
     """
-    lines = view.splitlines()
-    starts = [0]
-    for line in view.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
+    lines = [line.rstrip("\r") for line in view.split("\n")]
+    starts = [0, *(found.end() for found in re.finditer("\n", view))]
     for span in dict.fromkeys(_places(environment)):
         number = _line(starts, span.start)
         if number >= len(lines):
@@ -54,7 +52,8 @@ def holding(view: str, environment: Environment) -> str:
 def _excerpt(text: str, said: re.Match[str]) -> str:
     """What a reason for no fix shows of a comment: some 80 characters with what was found."""
     start = 0 if said.end() <= 60 else text.rfind(" ", 0, said.start() - 20) + 1
-    return text[max(start, 0) :].strip()[:80]
+    # The view has one character for each byte.
+    return text[start:].strip()[:80].encode("latin-1").decode("utf-8", "ignore")
 
 
 def _places(environment: Environment) -> list[Span]:
