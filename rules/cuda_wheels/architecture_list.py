@@ -66,7 +66,7 @@ def _fix(variable: Reference, cuda: str, *, is_stated: bool) -> Fix:
 
 
 _BRANCH = re.compile(r"^\s*(?:[\w.\"'*| $\-]*\)|(?:el)?if\b|case\b|else\b|fi\b|esac\b|;;)")
-_CUDA = re.compile(r"(?:cu(?:da)?[-_]?)?(?<![\d.])(1[0-3])(?:\.\d+|\d(?!\d))(?:\.\d+)?", re.IGNORECASE)
+_CUDA = re.compile(r"(?:cu(?:da)?[-_]?)?(?<![\d.])(1[0-3])(?:\.\d+|\d(?!\d)|\.?\*)(?:\.\d+)?", re.IGNORECASE)
 _REFERENCE = re.compile(r"(?:^|/cu|-cuda|^cu)(1[0-3])")
 
 

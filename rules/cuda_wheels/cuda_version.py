@@ -6,6 +6,9 @@ it instead.
 
     CUDA_VERSION: "12.8"
 
+conda's `cuda-version` and `cudatoolkit` choose the CUDA beside torch. Where PyTorch itself has no build of the target for its
+major, that is info: which builds conda's channels have is not known here.
+
 What to do: set it to the CUDA of the target's build, which the message names, and look at what else it selects.
 
 Source: torch 2.12 wheel: torch/utils/cpp_extension.py (`CUDA_MISMATCH_MESSAGE`); `torchmigrate/tables/data/wheels_read.json`.
@@ -18,16 +21,44 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
-from torchmigrate.documents.references import Reference, Role
+from torchmigrate.documents.references import Reference, Role, Style
 
 if TYPE_CHECKING:
     from torchmigrate.documents.context import ReferenceContext
 
-rule = Rule(code="CU524", references=(Sort.VARIABLE,))
+rule = Rule(code="CU524", references=(Sort.VARIABLE, Sort.REQUIREMENT))
 
 
 @rule.check_reference
-def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+def check(reference: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    yield from (_variable if reference.sort is Sort.VARIABLE else _conda)(reference, ctx)
+
+
+_CONDA = ("cudatoolkit", "cuda-version")
+"""conda's packages that choose the CUDA."""
+
+
+def _conda(package: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    if package.name not in _CONDA or package.style is not Style.CONDA or package.unit.role is Role.LOCK:
+        return
+    from torchmigrate.documents.upgrade import TORCH
+    from torchmigrate.model.versions import render
+    from torchmigrate.tables import matrix
+
+    found = re.match(r"[=<]*((\d+)(?:\.\d+)*)", package.text)
+    if found is None or not package.unit.environment.of(Sort.REQUIREMENT, *TORCH):
+        return
+    target = render(ctx.options.target)
+    majors = {build.cuda.split(".")[0] for build in matrix.builds() if build.torch == target and build.cuda}
+    if majors and found[2] not in majors:
+        yield ctx.finding(
+            package,
+            f"`{package.name}` is {found[1]}, and no build of torch {target} is known for CUDA {found[2]}",
+            Severity.INFO,
+        )
+
+
+def _variable(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     found = re.fullmatch(r"(\d+)\.\d+(?:\.\d+)?", variable.text)
     if variable.name != "CUDA_VERSION" or found is None or _is_told_elsewhere(variable, ctx):
         return
@@ -35,11 +66,11 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
     chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
     if chosen is not None and chosen.cuda and found[1] != chosen.cuda.split(".")[0]:
-        test = variable.unit.role is Role.TEST
+        chosen_elsewhere = variable.unit.role is Role.TEST or variable.unit.fixed
         yield ctx.finding(
             variable,
             f"CUDA_VERSION is {variable.text}, and torch {chosen.torch} is built with {chosen.cuda}",
-            Severity.INFO if test else Severity.WARNING,
+            Severity.INFO if chosen_elsewhere else Severity.WARNING,
             span=variable.value.place(0, len(variable.text)),
         )
 

@@ -37,7 +37,7 @@ def check(python: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
     range_ = wheels.python_range(ctx.options.target)
     asked = pythons.numbers(python)
-    if range_ is None or not asked or python.option in ("command", "setup"):
+    if range_ is None or not asked or python.option in ("command", "setup", "kernel"):
         return
     if python.option == "FROM" and not pythons.of_image(python.text)[1]:
         return

@@ -1,7 +1,7 @@
 """The CUDA driver does not start.
 
 Why: `cuInit` returned an error, did not return, or crashed the process that called it. No CUDA program runs,
-whatever torch is installed.
+whatever torch is installed. Or it shows none of the GPUs on the bus: one that has failed, or a container without them.
 
 What to do: Reboot; if that does not help, reinstall the driver. In a container, look whether the host's
 programs work.

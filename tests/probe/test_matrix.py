@@ -33,7 +33,8 @@ WINDOWS: dict[str, dict[str, str | None]] = {
 }
 X86: dict[str, dict[str, str | None]] = {
     **WINDOWS,
-    **{torch: {**WINDOWS[torch], "cu129": UNKNOWN} for torch in ("2.10", "2.11", "2.12")},
+    "2.10": {**WINDOWS["2.10"], "cu129": NEW_AND_VOLTA},
+    **{torch: {**WINDOWS[torch], "cu129": UNKNOWN} for torch in ("2.11", "2.12")},
 }
 AARCH64: dict[str, dict[str, str | None]] = {
     "2.10": {"cu126": ARM_12, "cu128": UNKNOWN, "cu130": ARM},

@@ -10,7 +10,9 @@ from os import PathLike, fspath
 
 from torchmigrate.documents import (
     cmake,
+    devcontainer,
     docker,
+    hcl,
     ini,
     markdown,
     nix,
@@ -128,6 +130,8 @@ _READERS = {
     "markdown": markdown.read,
     "rst": rst.read,
     "nix": nix.read,
+    "hcl": hcl.read,
+    "devcontainer": devcontainer.read,
     "": shell.read,
 }
 

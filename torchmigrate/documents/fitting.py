@@ -224,7 +224,7 @@ def _wheels(state: State) -> Iterator[str]:
 
 _OLD_CUDA = re.compile(
     r"(?<![A-Za-z0-9])(?:"
-    r"(?:cu|cuda|cudatoolkit|cuda-toolkit)[-_=]{0,2}|cuda_version[\s\"'=:]{1,3}|(?:cuda|lib(?:cu|np|nv)\w+)(?:-[a-z]+)+-"
+    r"(?:cu|cuda|cudatoolkit|cuda-toolkit)[-_=]{0,2}|cuda_version[\s\"'=:]{1,4}|(?:cuda|lib(?:cu|np|nv)\w+)(?:-[a-z]+)+-"
     r")(?P<major>1[0-3])(?:[-._]?\d(?:\.\d+)*|x)?(?!\w)",
     re.IGNORECASE,
 )

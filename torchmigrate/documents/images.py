@@ -11,7 +11,9 @@ from torchmigrate.tables import wheels
 from torchmigrate.tables.matrix import Build
 
 CUDA_TAG = re.compile(r"(?P<cuda>\d+\.\d+)(?:\.\d+)?(?P<rest>-[\w.-]+)?")
-TORCH_TAG = re.compile(r"(?P<torch>\d+\.\d+\.\d+)-cuda(?P<cuda>\d+\.\d+)-cudnn\d+-(?P<flavour>runtime|devel)")
+TORCH_TAG = re.compile(
+    r"(?P<torch>\d+\.\d+(?:\.\d+)?)-cuda(?P<cuda>\d+(?:\.\d+)?)-cudnn\d+-(?P<flavour>runtime|devel)"
+)
 _FLAVOUR = re.compile(r"-(?P<cudnn>cudnn\d*-)?(?P<flavour>base|runtime|devel)-(?P<system>\w+[\d.]*)")
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
+from torchmigrate.documents import comments
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.fitting import State, held_back
 from torchmigrate.documents.neighbours import Missing, Neighbour, neighbour_of, neighbours
@@ -57,14 +58,14 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
         raise NoFix(IN_DOCUMENTATION)
     if unit.fixed:
         raise NoFix(unit.fixed)
-    _check_may_move(source.path, environment, options)
+    _check_may_move(source, environment, options)
     if unit.role is Role.TEST:
         raise NoFix("what is tested is chosen there, for the machines that it runs on")
     path = os.path.realpath(source.path)
     try:
         beside = tuple(neighbours(path, environment, project))
         chosen = _build([environment, *(one.environment for one in beside if _moves(one))], options)
-        own = Relocation(environment, source, options, chosen)
+        own = Relocation(environment, source, options, chosen, beside=tuple(one.path for one in beside))
         others = _others(own, beside, project)
     except Missing as missing:
         raise NoFix(f"what `{missing.name}` brings is not known here") from None
@@ -89,14 +90,16 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
     return Fix(edits, safety, title + said, joint=joint)
 
 
-def _check_may_move(path: str, environment: Environment, options: Options) -> None:
+def _check_may_move(source: Source, environment: Environment, options: Options) -> None:
     """Raises NoFix for an environment that is meant to be as it is."""
     if environment.held:
         raise NoFix(environment.held)
     if any(stays(one, options) for one in environment.units):
         raise NoFix("this installs an older torch, which tests often do on purpose")
-    if meant := _MEANT.search("/".join(path.replace(os.sep, "/").split("/")[-2:])):
+    if meant := _MEANT.search("/".join(source.path.replace(os.sep, "/").split("/")[-2:])):
         raise NoFix(f"the file is for one version, as its name says: {meant[0].strip('-_./')}")
+    if comment := comments.holding(source.original.decode("latin-1"), environment):
+        raise NoFix(f'a comment takes it as meant: "{comment}"')
 
 
 def _moves(neighbour: Neighbour) -> bool:
@@ -124,7 +127,7 @@ def _others(own: Relocation, beside: tuple[Neighbour, ...], project: Project) ->
         relocation = Relocation(one.environment, one.document, own.options, own.chosen, shares=True)
         relocation.make()
         if relocation.edits:
-            _check_may_move(one.path, one.environment, own.options)
+            _check_may_move(one.document, one.environment, own.options)
             found[one] = relocation
             waiting += neighbours(one.path, one.environment, project)
     return found

@@ -61,12 +61,12 @@ def _included(
 def _files(path: str, name: str, project: Project) -> list[str]:
     """The files of the project that are installed where ``name`` is. Raises Missing if none is seen."""
     if "://" in name:
-        raise Missing(name)
-    folder = os.path.normpath(os.path.join(os.path.dirname(path), name.partition("[")[0].strip("\"'")))
-    if not name.endswith((".txt", ".in", ".cfg", ".toml", ".lock")):
-        return [file for base in _PROJECT_FILES if (file := os.path.join(folder, base)) in project]
-    if folder in project:
-        return [folder]
+        raise Missing(name.removesuffix("/"))
+    place = os.path.normpath(os.path.join(os.path.dirname(path), name.partition("[")[0].strip("\"'")))
+    if name.endswith("/"):
+        return [file for base in _PROJECT_FILES if (file := os.path.join(place, base)) in project]
+    if place in project:
+        return [place]
     # An image has another layout of folders, and commands run in many: the nearest of that name is it.
     parent = os.path.dirname(path)
     while True:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from torchmigrate.documents import shell
 from torchmigrate.documents.branches import BRANCH
 from torchmigrate.documents.reader import Reader
 from torchmigrate.model.findings import Span
+from torchmigrate.model.vocabulary import Sort
 from torchmigrate.text.notebook import Notebook
 from torchmigrate.text.source import Source
 
 _LINE = re.compile(
     r"(?P<indent>[ \t]*)(?:[\w.,*\[\] \t]+=[ \t]*)?(?:%time(?:it)?[ \t]+)?"
-    r"(?:!{1,2}|%(?:sx|system|env|set_env)[ \t]+|%(?=(?:pip|conda|mamba|micromamba|uv)\b))[ \t]*"
+    r"(?:!{1,2}|%(?:sx|system|env|set_env)[ \t]+|%(?=(?:pip|conda|mamba|micromamba|uv)\b)"
+    r"|(?=(?:pip|conda|mamba|micromamba|uv)[ \t]))[ \t]*"
 )
 _CELL = re.compile(r"\s*%%(?:(?:ba)?sh|shell|sx|system|script[ \t][^\n]*?(?:ba|z)?sh)\b[^\n]*(?:\n|\Z)")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.MULTILINE)
@@ -35,8 +38,18 @@ def read(reader: Reader, source: Source) -> None:
             reader.environment.spans.append(Span(start.end(), mask.end))
             shell.commands(reader, start.end(), mask.end)
     reader.fixed = ""
+    if python := _kernel(source.raw):
+        reader.simple(Sort.PYTHON, "python", Span(0, 0), reader.unit(), option="kernel", written=python)
     if named := _NAMED.search(_rest(reader)):
         reader.environment.held = f"another cell names `{named[0]}`, which it may have to agree with"
+
+
+def _kernel(data: bytes) -> str:
+    """The Python that ran a notebook last, as it says itself; empty if it does not."""
+    said = json.loads(data.decode("utf-8-sig")).get("metadata")
+    language = said.get("language_info") if isinstance(said, dict) else None
+    version = language.get("version") if isinstance(language, dict) else None
+    return version if isinstance(version, str) and re.fullmatch(r"3\.\d+(?:\.\d+)?", version) else ""
 
 
 def _rest(reader: Reader) -> str:

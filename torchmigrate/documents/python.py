@@ -6,7 +6,7 @@ import ast
 import re
 
 from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
-from torchmigrate.documents.references import Purpose, Unit, purpose_of
+from torchmigrate.documents.references import Purpose, Role, Unit, purpose_of
 from torchmigrate.documents.values import Piece, Value
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
@@ -15,6 +15,8 @@ from torchmigrate.text.source import Source
 _OPENING = re.compile(r"(?i:[rbuf]{0,2})(?:\"\"\"|'''|\"|')")
 _WATCHED = re.compile(r"(?:torch\w*|triton|nvidia[\w-]+)(?![\w./-])", re.IGNORECASE)
 _GENCODE = re.compile(r"arch=compute_(?P<architecture>\d{2,3}[af]?)\b")
+_ASKED = re.compile(r"(?P<name>torch(?:vision|audio)?)[=~<>]=\{")
+"""A release of torch that is chosen by what a test runs with."""
 _VERSIONED = re.compile(
     r"[A-Za-z0-9][\w.-]*[ ]?(?:\[[\w, -]+\])?[ ]?\(?(?:[=~!<>]=|===|[<>])[ ]?\d[^\n]*", re.ASCII
 )
@@ -124,7 +126,9 @@ class _Literals(ast.NodeVisitor):
         if span is None:
             return
         text = self.reader.view[span.start : span.end]
-        if isinstance(values, list) and INDEX_URL.fullmatch(values[0].text):
+        if self.reader.role is Role.TEST and (asked := _ASKED.match(text)):
+            self.reader.package(asked["name"], span, self.unit, undecided=text[asked.end() - 1 :])
+        elif isinstance(values, list) and INDEX_URL.fullmatch(values[0].text):
             self.reader.index(span, self.unit, self.option, values=values)
         elif INDEX_URL.match(text.replace("{", "${")):
             unknown = ast.unparse(next(part for part in node.values if isinstance(part, ast.FormattedValue)))

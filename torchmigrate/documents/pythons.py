@@ -13,7 +13,9 @@ from torchmigrate.model.vocabulary import Sort
 MINORS = range(6, 20)
 """The numbers of the Pythons 3 that a range may mean."""
 
-_IMAGE = re.compile(r"(?:[\w.-]+/)*python:(?:v)?(?P<version>3\.\d+)")
+_IMAGE = re.compile(r"(?<![A-Za-z])(?:python|py)(?:[:-](?:[\w.]+-)?)?v?(?P<version>3\.\d+)")
+_NEWEST = re.compile(r"(?:[\w.-]+/)*python(?::|\Z)")
+"""An image of Python's own that does not say which; it is none of the system's."""
 _SYSTEM = re.compile(
     r"(?:^|(?<=[/:-]))(?P<name>ubuntu|debian|bullseye|bookworm|trixie|focal|jammy|noble)(?:[:-]?(?P<number>\d+(?:\.\d+)?))?"
 )
@@ -37,8 +39,10 @@ _OF_SYSTEM = {
 
 def of_image(image: str) -> tuple[str | None, bool]:
     """The Python of an image by its name, and whether it is the image's purpose; a system's can be another one's too."""
-    if found := _IMAGE.match(image):
+    if found := _IMAGE.search(image):
         return found["version"], True
+    if _NEWEST.match(image):
+        return None, False
     named = (_OF_SYSTEM.get(found["name"] + (found["number"] or "")) for found in _SYSTEM.finditer(image))
     return next((version for version in named if version), None), False
 
@@ -51,7 +55,7 @@ def numbers(reference: Reference) -> set[int] | None:
     if reference.option == "FROM":
         version, _ = of_image(text)
         return {int(version[2:])} if version else None
-    if reference.option in ("command", "setup", "conda"):
+    if reference.option in ("command", "setup", "conda", "kernel"):
         found = re.findall(r"(?<![\d.])3\.(\d+)", text)
         if reference.option != "setup" and text.startswith((">", "<", "!", "~")):
             return _allowed(text)

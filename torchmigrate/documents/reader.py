@@ -16,7 +16,7 @@ from torchmigrate.documents.references import (
     Unit,
     normalized,
 )
-from torchmigrate.documents.values import Value, expand, stripped, unquoted
+from torchmigrate.documents.values import Piece, Value, expand, stripped, unquoted
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 
@@ -140,10 +140,11 @@ class Reader:
         )
 
     def simple(self, sort: Sort, name: str, span: Span, unit: Unit, **more: str) -> None:
-        """A reference whose value is all of ``span``."""
-        self._raw.append(
-            _Raw(sort, name, span, unit, option=more.get("option", ""), fixed=more.get("fixed", ""))
-        )
+        """A reference whose value is all of ``span``; ``written``: what stands there, where the view leaves it out."""
+        raw = _Raw(sort, name, span, unit, option=more.get("option", ""), fixed=more.get("fixed", ""))
+        if written := more.get("written"):
+            raw.values = [Value((Piece(written, span, written),))]
+        self._raw.append(raw)
 
     def package(
         self,
@@ -157,8 +158,14 @@ class Reader:
         fixed: str = "",
         marker: str = "",
         extras: str = "",
+        undecided: str = "",
     ) -> None:
-        """A requirement whose specifier is at ``specifier``; ``whole`` also covers its name."""
+        """A requirement whose specifier is at ``specifier``; ``whole`` also covers its name.
+
+        conda-forge's names for torch with and without CUDA are torch's there.
+        """
+        if style is Style.CONDA and normalized(name) in ("pytorch-gpu", "pytorch-cpu"):
+            name = "pytorch"
         self._raw.append(
             _Raw(
                 Sort.REQUIREMENT,
@@ -172,6 +179,7 @@ class Reader:
                 whole=whole or specifier,
                 purpose=self.purpose,
                 extras=extras,
+                undecided=undecided,
             )
         )
 

@@ -70,7 +70,7 @@ class Environment:
     spans: list[Span] = field(default_factory=list)
     """Where it is written; empty: the whole file."""
     includes: list[str] = field(default_factory=list)
-    """The files whose requirements it installs too, as it names them; ``.`` is a project by its folder."""
+    """The files whose requirements it installs too, as it names them; a project is its folder with a ``/`` at the end."""
     held: str = ""
     """Why nothing may move that is installed into it; empty if it may."""
     copied: dict[str, str] = field(default_factory=dict)

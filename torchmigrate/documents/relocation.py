@@ -40,6 +40,8 @@ class Relocation:
     chosen: Build
     shares: bool = False
     """Whether other files move with it: an index may serve their pins, and stays."""
+    beside: tuple[str, ...] = ()
+    """The files that install it, or that it installs."""
     edits: list[Edit] = field(default_factory=list)
     pins: int = 0
     tags: set[str] = field(default_factory=set)
@@ -146,9 +148,13 @@ class Relocation:
         if index.value.pieces[0].span != index.span:
             return False  # it comes from a variable, to be chosen from outside
         only_there = any(r.name.startswith("pytorch-triton") for r in unit.of(Sort.REQUIREMENT))
+        return not only_there and not self._on_windows()
+
+    def _on_windows(self) -> bool:
+        """Whether the file is for Windows or speaks of it, or a script for Windows installs it."""
         return (
-            not only_there
-            and re.search(rb"(?i)\bwindows\b|win32|win_amd64|\.bat\b", self.source.original) is None
+            any(path.lower().endswith((".bat", ".cmd", ".ps1")) for path in (self.source.path, *self.beside))
+            or re.search(rb"(?i)\bwindows\b|win32|win_amd64|\.bat\b", self.source.original) is not None
         )
 
     def _torch(self, torch: Reference) -> None:

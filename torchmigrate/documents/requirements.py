@@ -23,6 +23,15 @@ _COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.DOTALL)
 _OPTION = re.compile(
     r"(?<!\S)(?P<option>-[rcefi](?=[^\s=-])|--?[A-Za-z][\w-]*)(?:[ \t]*=[ \t]*|(?:[ \t]|\\\r?\n)*)(?P<value>[^\s-]\S*)?"
 )
+INCLUDING = {
+    "-r": "{}",
+    "--requirement": "{}",
+    "-c": "{}",
+    "--constraint": "{}",
+    "-e": "{}/",
+    "--editable": "{}/",
+}
+"""The options of pip and uv that include a list or a project, and how `Environment.includes` writes what they name."""
 _HASHES = re.compile(r"(?<=[ \t\n])--(?:hash|config-settings|global-option)\b.*", re.DOTALL)
 _LOCAL = re.compile(r"\.{0,2}[/\\]|[\w.+-]*://|file:|\w:[\\/]|[\w./-]+\.(?:whl|zip|tar\.gz)\b|[^\s@]*/")
 
@@ -60,8 +69,9 @@ def _option(reader: Reader, span: Span, unit: Unit, removal: Span) -> None:
     for number, match in enumerate(found):
         if match["value"] is None:
             continue
-        if match["option"] in ("-r", "--requirement", "-c", "--constraint", "-e", "--editable"):
-            reader.environment.includes.append(match["value"].strip("\"'"))
+        if match["option"] in INCLUDING:
+            included = match["value"].strip("\"'")
+            reader.environment.includes.append(INCLUDING[match["option"]].format(included))
         option = INDEX_OPTIONS.get(match["option"])
         if option is not None:
             alone = removal if len(found) == 1 else _beside(found, number)
@@ -83,7 +93,7 @@ def _requirement(reader: Reader, span: Span, unit: Unit, removal: Span) -> None:
     part = stripped(reader.view, span.start, end)
     if _LOCAL.match(text):
         if re.match(r"\.{1,2}(?:/|\Z)", text):
-            reader.environment.includes.append(reader.view[part.start : part.end])
+            reader.environment.includes.append(f"{reader.view[part.start : part.end]}/")
         reader.wheel(part, unit)
         return
     understood = reader.requirement(part, unit, removal=removal, fixed=fixed)

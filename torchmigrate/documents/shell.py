@@ -7,6 +7,7 @@ import re
 from torchmigrate.documents.branches import Branches, Word
 from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
 from torchmigrate.documents.references import Style, Unit
+from torchmigrate.documents.requirements import INCLUDING
 from torchmigrate.documents.values import unquoted
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
@@ -26,7 +27,7 @@ _FOLDED = re.compile(
     _TOKEN.pattern.replace(r"|\r\n|\n|\r|[()`\\]", r"|[()`\\]").replace(r"(?:[ \t]|", r"(?:\s|"), re.DOTALL
 )
 _INSTALLER = re.compile(
-    r"(?:.*[/!'\"\[( ]|!|)(?:pip[\d.]*|uv|poetry|pdm|pixi)|.*\$\{?\(?\w*(?:PIP|UV)\w*\)?\}?|.*pip\s*\}\}"
+    r"(?:.*[/\\!'\"\[( ]|!|)(?:pip[\d.]*|uv|poetry|pdm|pixi)(?:\.exe)?|.*\$\{?\(?\w*(?:PIP|UV)\w*\)?\}?|.*pip\s*\}\}"
 )
 _CONDA = re.compile(r"(?:.*/|!|)(?:conda|mamba|micromamba)|.*\$\{?\(?\w*CONDA\w*\)?\}?")
 _VERBS = ("install", "add", "download", "wheel", "create", "sync", "compile")
@@ -84,7 +85,6 @@ _WITH_VALUE = frozenset(
         "--link-mode",
     ]
 )
-_INCLUDING = frozenset(["-r", "--requirement", "-c", "--constraint", "-e", "--editable"])
 _LOCAL_PROJECT = re.compile(r"(?P<folder>\.{1,2}(?:/[\w./-]*)?|/[\w./-]*|[\w.-]+/[\w./-]*)(?:\[[\w, -]*\])?")
 _SAYING = frozenset(["echo", "printf", "print", "cat", "log", "info", "die", "grep", "sed"])
 """Commands whose arguments are text, whatever it looks like."""
@@ -100,6 +100,8 @@ _QUOTED_COMMAND = re.compile(
     r"(?:\w+=)?(?P<quote>[\"'])(?P<command>.*\s(?:install|add)\s.*)(?P=quote)", re.DOTALL
 )
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\??[:+]?=(?P<value>.*)", re.DOTALL)
+_SPACED = re.compile(r"(?:\$(?:env:)?)?(?P<name>[A-Za-z_]\w*)")
+"""What Groovy and PowerShell, which put blanks around ``=``, may set: a variable, or one of the environment."""
 _MAKE_VARIABLE = re.compile(
     r"^(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)[ \t]*(?:\?|:|::)?=[ \t]*(?P<value>[^#\r\n]*)", re.MULTILINE
 )
@@ -167,6 +169,8 @@ def command(reader: Reader, words: list[Word], *, gap: re.Pattern[str] | None = 
     gap = gap or _GAP
     for word in words:
         _assignment(reader, word)
+    if len(words) > 2 and words[1].text == "=" and (spaced := _SPACED.fullmatch(words[0].text)):
+        reader.define(spaced["name"], words[2].span.start, words[2].span.end)
     if words and words[0].text in _SAYING:
         reader.verbs.update(
             match.start("verb")
@@ -184,7 +188,7 @@ def command(reader: Reader, words: list[Word], *, gap: re.Pattern[str] | None = 
             continue
         reader.verbs.add(words[verb].span.start)
         if words[verb].text in ("sync", "install") and verb + 1 == len(words) and "pip" not in word.text:
-            reader.environment.includes.append(".")  # `uv sync`, `poetry install`
+            reader.environment.includes.append("./")  # `uv sync`, `poetry install`
         _install(reader, words[verb + 1 :], gap, conda=is_conda)
         return
 
@@ -230,11 +234,11 @@ def _install(reader: Reader, words: list[Word], gap: re.Pattern[str], *, conda: 
         at += 1
         name, equals, value = word.text.partition("=")
         option = INDEX_OPTIONS.get(name) if word.text.startswith("-") and not conda else None
-        if name in _INCLUDING and not conda:
+        if name in INCLUDING and not conda:
             if equals:
-                reader.environment.includes.append(value)
+                reader.environment.includes.append(INCLUDING[name].format(value))
             elif at < len(words):
-                reader.environment.includes.append(words[at].text)
+                reader.environment.includes.append(INCLUDING[name].format(words[at].text))
                 at += 1
         elif option is not None:
             if equals:
@@ -253,7 +257,7 @@ def _install(reader: Reader, words: list[Word], gap: re.Pattern[str], *, conda: 
         elif conda:
             _conda(reader, word, unit)
         elif local := _LOCAL_PROJECT.fullmatch(word.text):
-            reader.environment.includes.append(local["folder"])
+            reader.environment.includes.append(f"{local['folder']}/")
         elif not word.text.isdigit() and "://" not in word.text:
             reader.requirement(word.span, unit, removal=_with_gap(reader.view, word.outer, gap))
 

@@ -209,7 +209,7 @@ _VERSION = re.compile(r'^version = "(?P<version>[^"]+)"', re.MULTILINE)
 _REGISTRY = re.compile(r'^(?:source = \{ registry|url) = "(?P<index>[^"]+)"', re.MULTILINE)
 _MARKERS = re.compile(r"^resolution-markers = \[(?P<markers>[^\]]*)\]", re.MULTILINE)
 _CONDA_LOCKED = re.compile(
-    r"^ *- (?:pypi: \S+\r?\n +)?name: (?P<name>[\w.-]+)\r?\n +version: (?P<version>[\w.+!-]+)"
+    r"^ *- (?:(?:pypi|kind): \S+\r?\n +)?name: (?P<name>[\w.-]+)\r?\n +version: (?P<version>[\w.+!-]+)"
     r"|^(?:- conda: |(?=https?://))\S+/(?P<archive>[a-z][\w.-]*?)-(?P<build>\d[\w.]*)-\w+\.(?:conda|tar\.bz2)",
     re.MULTILINE,
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from torchmigrate.documents import images
 from torchmigrate.documents.reader import INDEX_URL
 from torchmigrate.documents.references import Reference, Role, Unit
 from torchmigrate.documents.specifiers import Clause, applies, clauses, patches
 from torchmigrate.model.findings import Edit
 from torchmigrate.model.options import Options
-from torchmigrate.model.versions import Version, render
+from torchmigrate.model.versions import Version, parse, render
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.tables import matrix, wheels
 from torchmigrate.tables.matrix import Build
@@ -107,9 +108,15 @@ def is_other_build(clause: Clause, options: Options) -> str:
 
 
 def stays(unit: Unit, options: Options) -> bool:
-    """Whether a unit installs an older torch on purpose: tests that pin it."""
-    return unit.role is Role.TEST and any(
-        excluding(torch, options) for torch in unit.of(Sort.REQUIREMENT, *TORCH)
+    """Whether a unit installs into what has an older torch on purpose: tests that pin it, or run several."""
+    if unit.role is not Role.TEST:
+        return False
+    torches = unit.environment.of(Sort.REQUIREMENT, *TORCH)
+    brought = [
+        images.TORCH_TAG.fullmatch(one.text) for one in unit.environment.of(Sort.IMAGE, "pytorch/pytorch")
+    ]
+    return any(one.undecided or excluding(one, options) for one in torches) or any(
+        one and parse(one["torch"]) < options.target for one in brought
     )
 
 

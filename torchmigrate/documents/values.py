@@ -102,7 +102,7 @@ _VARIABLE = re.compile(
     | \$(?P<bare>[A-Za-z_]\w*)
     | \{\{\s*(?P<jinja>[^{}]+?)\s*\}\}
     | \{env:(?P<tox>\w+)(?P<otherwise>:[^{}]*)?\}
-    | (?P<unknown><[A-Za-z_][\w ]*>)
+    | (?P<unknown><[A-Za-z_][\w ]*>|\$[0-9@*]|%[0-9](?![0-9A-Fa-f]))
     """,
     re.VERBOSE | re.ASCII,
 )

@@ -25,6 +25,8 @@ _NAMES = (
     (r".*\.(?:md|markdown)", "markdown"),
     (r".*\.rst", "rst"),
     (r".*\.nix", "nix"),
+    (r"(?:.*[-_.])?docker-bake(?:[-_.].*)?\.hcl", "hcl"),
+    (r"\.?devcontainer\.json", "devcontainer"),
     (r"(?!.*\.(?:dockerignore|py|json|txt)$)(?:(?:.*[-_.])?(?:Dockerfile|Containerfile)(?:[-_.].*)?|.*\.dockerfile|dockerfile)", "docker"),
 )  # fmt: skip
 _SCRIPTS = ("setup.py", "noxfile.py")
@@ -32,7 +34,10 @@ _MODULES = ("python", "notebook")
 """The kinds whose files are Python modules too."""
 _FOLDERS = ("requirements", "constraints")
 
-_COMMANDS = re.compile(rb"[!%][^\n\"]{0,300}?\b(?:install|create|env)\b|%%(?:ba|script|sh|sx|system)")
+_COMMANDS = re.compile(
+    rb"[!%][^\n\"]{0,300}?\b(?:install|create|env)\b|%%(?:ba|script|sh|sx|system)"
+    rb"|\"\s*(?:pip|conda|mamba|micromamba|uv)[ \t][^\n\"]{0,100}?\binstall\b"
+)
 """What a notebook has in a cell that installs something."""
 _TOKENS = re.compile(rb"[Tt]orch|TORCH|nvidia/cuda")
 

@@ -137,3 +137,12 @@ def start(facts: Facts) -> Iterator[Finding]:
             version = matrix.recommended_driver(newest, facts.platform.system)
             hint = f"install the NVIDIA driver {version} or newer"
         yield error("RT019", f"{driver.bus_devices} NVIDIA GPU(s) on the bus, and no driver is loaded", hint)
+    elif driver.bus_devices and not facts.gpus and not list(hidden(facts)) and not _seen_by_torch(facts):
+        container = facts.platform.container
+        hint = "start the container with --gpus all" if container else "sudo dmesg | grep -e NVRM -e Xid"
+        message = f"{driver_text(facts)} shows no GPU, and {driver.bus_devices} NVIDIA GPU(s) are on the bus"
+        yield error("RT018", message, hint)
+
+
+def _seen_by_torch(facts: Facts) -> bool:
+    return facts.torch is not None and bool(facts.torch.imported.available)

@@ -24,7 +24,7 @@ def findings(facts: Facts, torch: Torch) -> Iterator[Finding]:
             continue
         if name in refused:
             yield refusing(facts, torch, name, name in by_name)
-        elif name in wrong:
+        elif name in wrong and not is_for_other_torch(torch, wrong[name]):
             yield other_cuda(facts, torch, wrong[name])
         else:
             yield from other_torch(facts, torch, by_name[name])
@@ -96,6 +96,12 @@ def other_major(facts: Facts, torch: Torch, extension: Extension) -> str:
     if build := best(minor, facts, facts.gpus, cuda_major=extension.cuda):
         return commands.install(build, facts).best(facts)
     return f"reinstall {extension.distribution}, built for torch {minor} and its CUDA"
+
+
+def is_for_other_torch(torch: Torch, extension: Extension) -> bool:
+    """Whether it says that it was built for another torch: one of its CUDA would not run it either."""
+    other_abi = None not in (extension.new_abi, torch.new_abi) and extension.new_abi != torch.new_abi
+    return other_abi or extension.torch not in (None, matrix.minor(torch.version))
 
 
 def other_torch(facts: Facts, torch: Torch, extension: Extension) -> Iterator[Finding]:

@@ -34,6 +34,11 @@ _ESCAPED = re.compile(rb"[ \t]*(?=[%!?,;/])")
 _HELP = re.compile(rb"[ \t]*(?=%{0,2}[\w.*]+(?:\[[^\]\r\n]*\])*\?{1,2}[ \t]*$)")
 _ASSIGNED = re.compile(rb"[ \t]*[\w.,* \t]+(?:\[[^\]\r\n]*\][\w.,* \t]*)*=[ \t]*(?=!|%\w)")
 _TIMED = re.compile(rb"[ \t]*(%time(?:it)?(?:[ \t]+-[a-zA-Z][ \t]*\d*)*)[ \t]+(?=\S)")
+# A line magic without its percent sign, which IPython takes where it is alone in its cell (`%automagic`).
+_BARE = re.compile(
+    rb"\s*(?:alias|autoreload|bookmark|cat|cd|conda|config|cp|env|history|less|ll|load|load_ext|ls|mamba|man|matplotlib"
+    rb"|micromamba|mkdir|more|mv|pip|popd|pushd|pylab|reload_ext|rm|rmdir|run|set_env|store|system|uv|who|whos)[ \t]+\S[^\r\n]*\s*"
+)
 # What decides whether the next line begins a statement.
 _TOKEN = re.compile(
     rb"#[^\r\n]*|'''(?:\\.|[^\\])*?(?:'''|\Z)|\"\"\"(?:\\.|[^\\])*?(?:\"\"\"|\Z)"
@@ -53,6 +58,10 @@ def masked(cell: bytes) -> tuple[bytes, list[Span]]:
     if _parses(cell):
         return cell, []
     text = bytearray(cell)
+    if _BARE.fullmatch(cell):
+        start, end = len(cell) - len(cell.lstrip()), len(cell.rstrip())
+        _fill(text, start, end)
+        return bytes(text), [Span(start, end)]
     spans: list[Span] = []
     at = _mask_cell_magics(text, spans)
     while at < len(text):
