@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from torchmigrate.gates.gate import spelled
 from torchmigrate.gates.kinds import is_document
 from torchmigrate.gates.languages import language_of
 from torchmigrate.gates.watch import Watch
+from torchmigrate.project.importing import Importing
 from torchmigrate.project.mentions import Facts
-from torchmigrate.project.project import Project, module_path
+from torchmigrate.project.project import Project
 from torchmigrate.semantics.uses import Uses
 from torchmigrate.text.read import read
 from torchmigrate.text.source import SourceError
@@ -70,25 +68,13 @@ class Linker:
         return {name: target for name, target in names.items() if self.watch.hides_token(target)}
 
     def _reached(self, fresh: Mapping[str, Mapping[str, str]], among: Iterable[str]) -> set[str]:
-        """The files that spell one of the exported names, and import from a module that exports it.
-
-        In C++ those that include it: what is included is handed on by them.
-        """
-        modules = {path: names for path, names in fresh.items() if language_of(path) is None}
-        exported = {name for names in modules.values() for name in names}
-        imports = _imports({os.path.basename(module_path(path)) for path in modules})
-        includes = _includes({os.path.basename(path) for path in fresh.keys() - modules.keys()})
+        """The files that take one of the exported names. In C++ what is included is handed on by those that include it."""
+        importing = Importing(fresh)
         reached = set()
         for path in among:
-            if is_document(path):
-                continue
-            with contextlib.suppress(OSError):
-                if language_of(path) is not None:
-                    if includes is not None and includes.search(self.read(path)):
-                        reached.add(path)
-                elif modules:
-                    data = self.read(path)
-                    if any(True for _ in spelled(exported, data)) and imports.search(data):
+            if not is_document(path):
+                with contextlib.suppress(OSError):
+                    if importing.concerns(path, self.read(path)):
                         reached.add(path)
         return reached
 
@@ -123,26 +109,6 @@ class Linker:
             if target is not None and self.project.export(path, {attribute: target}):
                 return True
         return False
-
-
-def _imports(modules: Iterable[str]) -> re.Pattern[bytes]:
-    """Matches an import that names one of the modules, or takes a name from a package around the file."""
-    one = b"|".join(re.escape(os.fsencode(module)) for module in sorted(modules))
-    return re.compile(
-        rb"^[ \t]*(?:from\s+\.+\s*import\b|(?:from|import)\b(?:[^\n(]*\([^)]*|[^\n]*)(?<!\w)(?:"
-        + one
-        + rb")(?!\w))",
-        re.MULTILINE,
-    )
-
-
-def _includes(headers: Collection[str]) -> re.Pattern[bytes] | None:
-    """Matches an ``#include`` of one of the headers, whatever folder it names; None for no header."""
-    if not headers:
-        return None
-    one = b"|".join(re.escape(os.fsencode(header)) for header in sorted(headers))
-    expression = rb"^[ \t]*#[ \t]*(?:include|import)[ \t]*[\"<](?:[^\">\n]*/)?(?:" + one + rb")[\">]"
-    return re.compile(expression, re.MULTILINE)
 
 
 def _target(uses: Uses, name: str) -> str | None:

@@ -1,0 +1,79 @@
+"""Which files take what others export, by their text alone: asked of every file of a project, whenever a name comes to mean more."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping
+
+from torchmigrate.gates.languages import language_of
+from torchmigrate.gates.spelling import spelling_of
+from torchmigrate.project.project import module_path
+
+_FROM = re.compile(
+    rb"from[ \t\\\r\n]*(?<!\wfrom)((?:\.[ \t]*)*[\w.]*)[ \t\\\r\n]*(?<!\w)import\b"
+    rb"[ \t\\\r\n]*(\((?:[^()#]|#[^\n]*)*\)|(?:[^\n\\;]|\\\r?\n)*)"
+)
+_IMPORT = re.compile(rb"(?:^|[;\"])[ \t]*import[ \t]+((?:[^\n\\;]|\\\r?\n)*)", re.MULTILINE)
+_COMMENT = re.compile(rb"#[^\n]*")
+_NAME = re.compile(rb"[^\W\d]\w*|\*")
+_DOTTED = re.compile(rb"[^\W\d][\w.]*")
+
+
+class Importing:
+    """Knows the files that may take one of the names, which are given by the files that export them."""
+
+    def __init__(self, exported: Mapping[str, Collection[str]]) -> None:
+        self._modules: dict[bytes, set[bytes]] = {}
+        self._packages: set[bytes] = set()
+        headers = []
+        for path, names in exported.items():
+            if language_of(path) is not None:
+                headers.append(os.path.basename(path))
+                continue
+            encoded = {name.encode() for name in names}
+            self._modules.setdefault(os.fsencode(os.path.basename(module_path(path))), set()).update(encoded)
+            if os.path.splitext(os.path.basename(path))[0] == "__init__":
+                self._packages |= encoded
+        self._names = frozenset().union(*self._modules.values())
+        self._includes = _includes(headers)
+
+    def concerns(self, path: str, text: bytes) -> bool:
+        """Whether the file at ``path`` includes a header, or imports a name, its module, or all that is in there."""
+        if language_of(path) is not None:
+            return self._includes is not None and self._includes.search(text) is not None
+        if b"import" not in text or not any(name in text for name in self._names):
+            return False
+        words = spelling_of(text).words
+        return not self._names.isdisjoint(words) and (
+            any(self._takes(module, listed, words) for module, listed in _FROM.findall(text))
+            or any(
+                self._spells(dotted, words)
+                for found in _IMPORT.findall(text)
+                for dotted in _DOTTED.findall(found)
+            )
+        )
+
+    def _takes(self, module: bytes, listed: bytes, words: frozenset[bytes]) -> bool:
+        """Whether ``from module import …`` takes one of the names or one of the modules."""
+        stem = module.rpartition(b".")[2].strip()
+        exported = self._modules.get(stem, set()) if stem else self._packages
+        listed = _COMMENT.sub(b"", listed)
+        return any(
+            name in exported or (name == b"*" and not exported.isdisjoint(words)) or self._spells(name, words)
+            for name in _NAME.findall(listed)
+        )
+
+    def _spells(self, module: bytes, words: frozenset[bytes]) -> bool:
+        """Whether a file that imports a module, by a dotted name, also spells a name that it exports."""
+        exported = self._modules.get(module.rpartition(b".")[2])
+        return exported is not None and not exported.isdisjoint(words)
+
+
+def _includes(headers: Collection[str]) -> re.Pattern[bytes] | None:
+    """Matches an ``#include`` of one of the headers, whatever folder it names; None for no header."""
+    if not headers:
+        return None
+    one = b"|".join(re.escape(os.fsencode(header)) for header in sorted(headers))
+    expression = rb"^[ \t]*#[ \t]*(?:include|import)[ \t]*[\"<](?:[^\">\n]*/)?(?:" + one + rb")[\">]"
+    return re.compile(expression, re.MULTILINE)
