@@ -48,15 +48,14 @@ def compiled_in_place(chain: Chain, model: ast.expr, leaves: NoFix) -> Fix:
     frozen = _frozen(chain, target)
     telling.check(chain, model, target, [chain.call, *(statement.value for statement in frozen)])
     chain.members += [statement.value.func for statement in frozen if isinstance(statement.value, ast.Call)]
-    stays_eager = ctx.options.script_replacement == "eager"
-    if not stays_eager and ctx.options.minimum < _COMPILE_METHOD:
+    uncompiled = choice.uncompiled("module", ctx)
+    if not uncompiled and ctx.options.minimum < _COMPILE_METHOD:
         raise NoFix("`Module.compile` needs torch 2.1")
-    changes = [*(Remove(statement) for statement in frozen), *_changes(chain, model, target, stays_eager)]
-    title = "Use the module as it is" if stays_eager else "Compile the module in place"
-    return Fix(tuple(changes), Safety.UNSAFE, title)
+    changes = [*(Remove(statement) for statement in frozen), *_changes(chain, model, target, stays_eager=bool(uncompiled))]
+    return Fix(tuple(changes), Safety.UNSAFE, uncompiled or "Compile the module in place")
 
 
-def _changes(chain: Chain, model: ast.expr, target: ast.expr, stays_eager: bool) -> Iterator[Change]:
+def _changes(chain: Chain, model: ast.expr, target: ast.expr, *, stays_eager: bool) -> Iterator[Change]:
     statement = chain.use.place.statement
     assert isinstance(statement, (ast.Assign, ast.AnnAssign))
     compiles = template("{module}.compile()", module=target)

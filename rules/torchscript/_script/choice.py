@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -35,6 +36,14 @@ _SIZED_BY_VALUES = frozenset(
         "repeat_interleave",
     ]
 )
+_DIFFERENTIATES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("create_graph",), (r"\bcreate_graph\s*(?::\s*\w+\s*)?=(?!=)\s*(?!False\b)",)),
+    (("is_grads_batched",), (r"\bis_grads_batched\s*=\s*(?!False\b)",)),
+    (("gradgradcheck",), (r"\bgradgradcheck\(",)),
+    (("vectorize",), (r"\bjacobian\([^\n]*\bvectorize\s*=\s*True",)),
+    (("_dual",), (r"\b(?:make_dual|unpack_dual)\(",)),
+)
+"""How second derivatives, batched gradients and forward mode are spelled; torch 2.13 refuses each with an error."""
 _SMALL = 12
 _HEAVY = frozenset(
     [
@@ -66,8 +75,8 @@ def eager(function: ast.AST | None, use: Use, ctx: Context) -> str | None:
 
     ``function``: its definition, where that is in sight. Raises NoFix where its author has to decide.
     """
-    if ctx.options.script_replacement == "eager":
-        return "Use the function as it is"
+    if title := uncompiled("function", ctx):
+        return title
     if traces(ctx) or is_traced(ctx):
         return "Use the function as it is: a trace refuses compiled functions"
     _check_switch(use, ctx)
@@ -81,6 +90,19 @@ def eager(function: ast.AST | None, use: Use, ctx: Context) -> str | None:
     varies = _varies(function, ctx) if isinstance(function, _Function) else None
     if varies is not None:
         return f"Use the function as it is: {varies}, and `torch.compile` would compile it anew each time"
+    return None
+
+
+def uncompiled(kind: str, ctx: Context) -> str | None:
+    """Why nothing scripted is to be compiled, as the title of a fix for a function or module; None if it may be."""
+    return f"Use the {kind} as it is" if ctx.options.script_replacement == "eager" else refused(kind, ctx)
+
+
+def refused(kind: str, ctx: Context) -> str | None:
+    """Why nothing in the project can be compiled, as the title of a fix for a function or module; None if it can."""
+    for path, line in ctx.project.spelling(*_DIFFERENTIATES, beside=""):
+        shown = os.path.relpath(path, os.path.dirname(os.path.abspath(ctx.source.path))).replace(os.sep, "/")
+        return f"Use the {kind} as it is: {shown}:{line} takes derivatives that compiled code refuses"
     return None
 
 
