@@ -64,7 +64,7 @@ from torchmigrate.semantics.calls import argument
 from ._authoring import purpose
 from ._authoring.authoring import SCRIPTS, TRACES_ASKS, is_traced, traces
 from ._export import fixes
-from ._export.values import kind_of, made_by
+from ._export.values import kind_of
 from ._script import bodies, fate, functions
 from ._script.fallbacks import dead_arm
 
@@ -126,5 +126,6 @@ def _fix(use: Use, ctx: Context) -> Fix:
         return functions.called(use, use.call, given, kind, ctx)
     if kind is None and is_traced(ctx):
         raise NoFix("this file asks whether it is traced, and a trace refuses compiled functions")
-    bodies.check_body(made_by(given, use, ctx), use, ctx)
+    if given is not None:
+        bodies.check_module(given, use, ctx)
     return fixes.fix_of(use, ctx)

@@ -31,7 +31,7 @@ def eager(chain: Chain, model: ast.expr, title: str, because: str = "it is saved
     """``script(model)`` → ``model``. Raises NoFix as `compiled` does."""
     _check(chain, because)
     changes = (*without_wrappers(chain), replace(chain.call, "{model}", model=model))
-    return Fix(changes, Safety.UNSAFE, title)
+    return Fix(changes, Safety.UNSAFE, title, anytime=True)
 
 
 def _check(chain: Chain, because: str) -> None:

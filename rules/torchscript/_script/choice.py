@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from torchmigrate.api import NoFix
 from torchmigrate.semantics.resolve import leaf
 
 from .._authoring.authoring import is_traced, traces
+from .fate import shown
 from .types import Typed, typed
 
 if TYPE_CHECKING:
@@ -101,8 +101,9 @@ def uncompiled(kind: str, ctx: Context) -> str | None:
 def refused(kind: str, ctx: Context) -> str | None:
     """Why nothing in the project can be compiled, as the title of a fix for a function or module; None if it can."""
     for path, line in ctx.project.spelling(*_DIFFERENTIATES, beside=""):
-        shown = os.path.relpath(path, os.path.dirname(os.path.abspath(ctx.source.path))).replace(os.sep, "/")
-        return f"Use the {kind} as it is: {shown}:{line} takes derivatives that compiled code refuses"
+        return (
+            f"Use the {kind} as it is: {shown(path, ctx)}:{line} takes derivatives that compiled code refuses"
+        )
     return None
 
 
@@ -203,7 +204,9 @@ def _varies(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> s
                 name == "where" and len(given) == 1
             ):
                 return f"`{name}` in line {node.lineno} gives a size that depends on values"
-            case ast.Subscript(ctx=ast.Load(), slice=index) if _is_mask(index, masks, types):
+            case (
+                ast.Subscript(ctx=ast.Load(), slice=index) | ast.AugAssign(target=ast.Subscript(slice=index))
+            ) if _is_mask(index, masks, types):
                 return f"line {node.lineno} takes what a mask selects"
     return None
 
