@@ -86,6 +86,9 @@ def referenced(use: Use, ctx: Context) -> Fix:
         raise NoFix("there is nothing to put in its place where functions are to stay eager")
     for other in _through(use, ctx):
         _compilable(other, ctx)
+    for function in _by_one_of_its_values(use, ctx):
+        if mended(function, use, ctx):
+            raise NoFix(f"line {function.lineno} may be scripted with it, and is no plain Python")
     return _compiled(use, ctx)
 
 
@@ -128,6 +131,24 @@ def _through(use: Use, ctx: Context) -> Iterator[Use]:
         for other in ctx.uses.found:
             if other is not use and other.symbol == use.symbol and _alias(other, ctx) is use:
                 yield other
+
+
+def _by_one_of_its_values(
+    use: Use, ctx: Context
+) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    """What is decorated with the variable that ``use`` is one of several values of: ``if …: script = torch.jit.script``."""
+    statement = use.place.statement
+    target = (
+        statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is use.node else None
+    )
+    owner = use.place.scope.find(target.id) if isinstance(target, ast.Name) else None
+    if not isinstance(target, ast.Name) or owner is None or len(owner.bindings[target.id]) < 2:
+        return
+    for definition in ctx.uses.flow.parents:
+        if isinstance(definition, (*_FUNCTIONS, ast.ClassDef)):
+            named = (one.id for one in definition.decorator_list if isinstance(one, ast.Name))
+            if target.id in named:
+                yield definition
 
 
 def _compiled(use: Use, ctx: Context, mends: tuple[Change, ...] = ()) -> Fix:
