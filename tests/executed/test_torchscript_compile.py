@@ -206,6 +206,36 @@ def test_modules_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert_equal(before, after)
 
 
+TWICE = """
+import torch
+
+
+@torch.jit.script
+def energy(x):
+    return (x * 2).sin() * x
+
+
+def run(energy=energy):
+    x = torch.ones(3, requires_grad=True)
+    first = torch.autograd.grad(energy(x).sum(), x, create_graph=True)[0]
+    first.sum().backward()
+    return first.detach(), x.grad
+"""
+
+
+def test_second_derivatives(tmp_path: Path) -> None:
+    """Compiled code refuses them: what a project takes them of stays plain."""
+    runs = []
+    before, after, fixed = before_and_after(
+        TWICE, tmp_path, lambda module: runs.append(module) or module.run()
+    )
+    assert "torch.jit" not in fixed
+    assert "torch.compile" not in fixed
+    assert_equal(before, after)
+    with pytest.raises(RuntimeError, match="double backward"):
+        runs[-1].run(torch.compile(runs[-1].energy, backend="aot_eager"))
+
+
 FUTURES = """
 from typing import List
 
