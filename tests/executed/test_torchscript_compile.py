@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import shutil
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -225,15 +226,18 @@ def run(energy=energy):
 
 def test_second_derivatives(tmp_path: Path) -> None:
     """Compiled code refuses them: what a project takes them of stays plain."""
-    runs = []
-    before, after, fixed = before_and_after(
-        TWICE, tmp_path, lambda module: runs.append(module) or module.run()
-    )
+    modules = []
+
+    def run(module: ModuleType) -> object:
+        modules.append(module)
+        return module.run()
+
+    before, after, fixed = before_and_after(TWICE, tmp_path, run)
     assert "torch.jit" not in fixed
     assert "torch.compile" not in fixed
     assert_equal(before, after)
     with pytest.raises(RuntimeError, match="double backward"):
-        runs[-1].run(torch.compile(runs[-1].energy, backend="aot_eager"))
+        modules[-1].run(torch.compile(modules[-1].energy, backend="aot_eager"))
 
 
 FUTURES = """
