@@ -26,6 +26,9 @@ Fix safety: unsafe.
   the decorator instead. A function with loops or branches that depend on values, or that makes numbers of tensors (`int(x)`,
   `x.item()`, `torch.tensor([h, w])`), all of which a trace would freeze (with a TracerWarning), then has no fix unless `script-replacement = "eager"` asks for it. A library whose users may trace
   should set that too.
+- Compiled code refuses second derivatives, gradients of a batch at once and forward mode (`create_graph=True`, `gradgradcheck`,
+  `is_grads_batched=True`, `jacobian(..., vectorize=True)`, `make_dual`): where a file of the project spells one, functions and
+  modules stay plain. A library whose users take them should set `script-replacement = "eager"`.
 - The first call compiles (seconds; a C++ compiler or Triton is needed), and again for new sizes; a small function can be
   slower than without.
 - Results may differ in the last bits; random numbers (dropout, rand) differ for the same seed.
@@ -40,8 +43,9 @@ Fix safety: unsafe.
   for tests of TorchScript, which go with it.
 - A module that is kept, passed on or chosen by an option (`if args.jit: model = torch.jit.script(model)`) is compiled in
   place, `model.compile()`: it stays the module that it was, with its attributes, its pickles and the keys of its
-  state_dict. There is no fix where something asks for what only a ScriptModule has, traces, replicates (`DataParallel`), or
-  catches what scripting raises, and where users can save what a function returns (unless `keep-torchscript-support =
+  state_dict. It is followed to the variables and attributes that keep it. There is no fix where one of them is asked for what
+  only a ScriptModule has, traced, replicated (`DataParallel`), converted (to Core ML, for instance) or put into a container,
+  where something catches what scripting raises, and where users can save what a function returns (unless `keep-torchscript-support =
   false`).
 - Python newer than torch supports (3.14 before torch 2.10) fails at the decorator.
 - Export fixes sizes and refuses control flow on values: see `torchmigrate explain TS102`.
@@ -64,7 +68,7 @@ from torchmigrate.semantics.calls import argument
 from ._authoring import purpose
 from ._authoring.authoring import SCRIPTS, TRACES_ASKS, is_traced, traces
 from ._export import fixes
-from ._export.values import kind_of, made_by
+from ._export.values import kind_of
 from ._script import bodies, fate, functions
 from ._script.fallbacks import dead_arm
 
@@ -126,5 +130,6 @@ def _fix(use: Use, ctx: Context) -> Fix:
         return functions.called(use, use.call, given, kind, ctx)
     if kind is None and is_traced(ctx):
         raise NoFix("this file asks whether it is traced, and a trace refuses compiled functions")
-    bodies.check_body(made_by(given, use, ctx), use, ctx)
+    if given is not None:
+        bodies.check_module(given, use, ctx)
     return fixes.fix_of(use, ctx)

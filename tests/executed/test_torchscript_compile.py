@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import shutil
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -204,6 +205,39 @@ def test_modules_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert fixed.count(".compile()\n") == 3
     assert "torch.jit" not in fixed
     assert_equal(before, after)
+
+
+TWICE = """
+import torch
+
+
+@torch.jit.script
+def energy(x):
+    return (x * 2).sin() * x
+
+
+def run(energy=energy):
+    x = torch.ones(3, requires_grad=True)
+    first = torch.autograd.grad(energy(x).sum(), x, create_graph=True)[0]
+    first.sum().backward()
+    return first.detach(), x.grad
+"""
+
+
+def test_second_derivatives(tmp_path: Path) -> None:
+    """Compiled code refuses them: what a project takes them of stays plain."""
+    modules = []
+
+    def run(module: ModuleType) -> object:
+        modules.append(module)
+        return module.run()
+
+    before, after, fixed = before_and_after(TWICE, tmp_path, run)
+    assert "torch.jit" not in fixed
+    assert "torch.compile" not in fixed
+    assert_equal(before, after)
+    with pytest.raises(RuntimeError, match="double backward"):
+        modules[-1].run(torch.compile(modules[-1].energy, backend="aot_eager"))
 
 
 FUTURES = """

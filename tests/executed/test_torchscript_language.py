@@ -80,6 +80,9 @@ DIFFERENT = {
     "the text of a tensor": ("x: Tensor)", "return f'{x}'", X),
     "a dtype is a number": ("x: Tensor)", "return x.dtype == 6", X),
     "a device is a text": ("x: Tensor)", "return x.device == 'cpu'", X),
+    "a remainder in place": ("x: Tensor)", "x %= 2; return x", "-torch.ones(2, 3)"),
+    "a remainder of a number in place": ("k: int)", "k %= 2; return k", "-3"),
+    "a remainder of an item in place": ("x: Tensor)", "x[0] %= 2; return x", "-torch.ones(2, 3)"),
     "a root of a number": ("x: Tensor)", "return torch.sqrt(x.size(0))", X),
     "an exponential of a number": ("k: float)", "return torch.exp(k)", "2.0"),
     "a sum of numbers": ("k: float)", "return torch.add(k, 1.0)", "2.0"),
@@ -91,6 +94,8 @@ DIFFERENT = {
     "a tensor of an int for a float": ("k: float)", "return torch.tensor(k)", "2"),
 }
 ALIKE = {
+    "a remainder of a number": ("k: int)", "k = k % 2; return k", "-3"),
+    "a remainder": ("x: Tensor)", "x = x % 2; return x", "-torch.ones(2, 3)"),
     "a size and a size": ("x: Tensor)", "return x.view(x.shape[:-1] + x.shape[-1:])", X),
     "a list of a size": ("x: Tensor)", "s = list(x.shape); s[0] = -1; return x.view(s)", X),
     "two sizes": ("x: Tensor, y: Tensor)", "return x.shape[1:] == y.shape[1:]", f"{X}, {X}"),

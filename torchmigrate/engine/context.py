@@ -170,7 +170,7 @@ class Context:
             raise NoFix("the name may stand for something else here")
         made = make()  # its reason for none comes first: another minimum would not change that
         since = self.rule.since
-        if since is not None and since > self.options.minimum:
+        if since is not None and since > self.options.minimum and not made.anytime:
             raise NoFix(
                 f"the replacement needs torch {render(since)}, and the project supports "
                 f"{render(self.options.minimum)}; raise its lower bound, or pass --min-version"

@@ -64,6 +64,8 @@ class Fix:
     """Where each edit lies for a reader, in the order of ``edits``."""
     joint: Joint | None = None
     """Of what this is the part of one file; None where it stands alone."""
+    anytime: bool = field(default=False, compare=False, metadata={LOCAL: True})
+    """Whether it writes nothing that needs the torch of its rule's ``since``."""
 
     def __post_init__(self) -> None:
         if not self.edits and all(isinstance(change, Edit) for change in self.changes):

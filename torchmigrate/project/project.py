@@ -59,7 +59,9 @@ class Project:
         self._shown = shown or {}
         self._root = root
         self._elsewhere: dict[tuple[str, ...], list[tuple[str, int, str]]] = {}
-        self._spelling: dict[tuple[tuple[Sought, ...], str, tuple[str, ...]], list[tuple[str, int]]] = {}
+        self._spelling: dict[
+            tuple[tuple[Sought, ...], str, tuple[str, ...] | None], list[tuple[str, int]]
+        ] = {}
         for path in self._paths:
             self._by_stem.setdefault(_stem(path), []).append(path)
 
@@ -126,7 +128,7 @@ class Project:
         """
         beside = beside and os.path.abspath(beside)
         paths = tuple(self._paths if among is None else among)
-        key = (sought, beside, () if among is None else paths)
+        key = (sought, beside, None if among is None else paths)
         if key not in self._spelling:
             self._spelling[key] = list(self._search(sought, beside, paths))
         return self._spelling[key]

@@ -95,13 +95,14 @@ def placed(source: Source, change: AddImport) -> Edit:
         imports.append(statement)
     if not imports:
         return _first(source, body[:head], text)
+    section = _order_of(change)[0]
     before = [statement for statement in imports if _order(statement) < _order_of(change)]
-    if before:
+    behind = [statement for statement in imports if statement not in before]
+    if before and (_order(before[-1])[0] == section or not behind or _order(behind[0])[0] != section):
         at = source.whole_line(source.span(before[-1]).end).end
-        return Edit(at, at, text + "\n")
-    at = source.offset(imports[0].lineno, 0)
-    own_section = _order(imports[0])[0] == _order_of(change)[0]
-    return Edit(at, at, text + "\n" if own_section else text + "\n\n")
+        return Edit(at, at, text + "\n" if _order(before[-1])[0] == section else f"\n{text}\n")
+    at = source.offset(behind[0].lineno, 0)
+    return Edit(at, at, text + "\n" if _order(behind[0])[0] == section else text + "\n\n")
 
 
 def _first(source: Source, head: list[ast.stmt], text: str) -> Edit:

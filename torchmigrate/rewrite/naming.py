@@ -153,10 +153,10 @@ class Naming:
         """Lets the imported name of ``use`` stand for another symbol, for all its uses at once.
 
         ``from torch.jit import Final`` → ``from typing import Final``. None unless the name is bound once, by a
-        plain ``from`` import.
+        ``from`` import that is no fallback of another.
         """
         own = self._own_import(use) if not isinstance(use.node, ast.Attribute) else None
-        if own is None or own.kind is not BindingKind.FROM or own.alternative:
+        if own is None or own.kind is not BindingKind.FROM or own.fallback:
             return None
         statement, alias = self._imports[own.node].statement, own.node
         assert isinstance(statement, ast.ImportFrom)

@@ -35,6 +35,8 @@ def check(use: Use, ctx: Context) -> None:
     """Raises NoFix where a use tests, checks or registers something, and does not make something to be used."""
     verb = "be scripted" if use.symbol in SCRIPTS else "be traced"
     if _is_asserted(use, ctx):
+        if not is_test(ctx.source.path):
+            raise NoFix("what is around it expects or suppresses what it raises")
         raise NoFix(f"it is what a test asserts about, and this test goes with TorchScript; {_INSTEAD}")
     if use.call is not None and use.decorated is None and is_unused(use.call, use.place, ctx):
         if is_test(ctx.source.path):

@@ -10,11 +10,12 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, Kind, NoFix, Safety
+from torchmigrate.api import Fix, Kind, NoFix, NotYet, Safety
 from torchmigrate.model.findings import Change
 
 from .._script.bodies import ASKS as BODIES_ASK
 from .._script.bodies import check_body
+from .._script.fate import importers
 from .authoring import BASES, METHODS
 
 if TYPE_CHECKING:
@@ -41,12 +42,43 @@ def fix_of(ctx: Context) -> Fix:
     """The fix of all such classes of the file. Raises NoFix if one of them has to stay."""
     changes: list[Change] = []
     for other in ctx.uses.found:
-        if other.symbol in METHODS and other.kind is not Kind.IMPORT:
+        if other.kind is Kind.IMPORT or other.symbol not in (*METHODS, *BASES):
+            continue
+        if (name := _alias(other)) is not None:
+            changes.append(_unnamed(name, other, ctx))
+        elif other.symbol in METHODS:
             changes.append(_undecorated(other, ctx))
             check_body(other.decorated, other, ctx)
-        elif other.symbol in BASES and other.kind is Kind.BASE:
+        elif other.kind is Kind.BASE:
             changes.append(_rebased(other, ctx))
-    return Fix(tuple(changes), Safety.UNSAFE, "Derive from `torch.nn.Module`, with plain methods")
+    title = "Derive from `torch.nn.Module`, with plain methods"
+    return Fix(tuple(changes), Safety.UNSAFE, title, anytime=True)
+
+
+def _alias(use: Use) -> ast.Name | None:
+    """The variable of the module that a use gives another name with, if it does: ``MyModule = torch.jit.ScriptModule``."""
+    statement = use.place.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not use.node or use.place.scope.parent:
+        return None
+    target = statement.targets[0]
+    return target if isinstance(target, ast.Name) and len(statement.targets) == 1 else None
+
+
+def _unnamed(name: ast.Name, use: Use, ctx: Context) -> Change:
+    """Takes a name away that only decorators and bases have, all of which change. Raises NoFix."""
+    known = {
+        other.node
+        for other in ctx.uses.found
+        if other.kind is Kind.BASE or (other.kind is Kind.DECORATOR and other.symbol in METHODS)
+    }
+    for node in ctx.uses.flow.parents:
+        if isinstance(node, ast.Name) and node.id == name.id and node is not name and node not in known:
+            raise NoFix(f"line {node.lineno} does something else with `{name.id}`")
+    for path, line in ctx.project.spelling(
+        ((name.id,), (rf"\b{name.id}\b",)), beside="", among=importers(ctx)
+    ):
+        raise NotYet(f"{ctx.project.shown(path)}:{line} no longer names `{name.id}`")
+    return ctx.removed(use.place)
 
 
 def _undecorated(use: Use, ctx: Context) -> Change:

@@ -27,11 +27,11 @@ def compiled(chain: Chain, model: ast.expr, because: str = "it is saved") -> Fix
     return Fix(tuple(changes), Safety.UNSAFE, "Use `torch.compile`")
 
 
-def eager(chain: Chain, model: ast.expr) -> Fix:
+def eager(chain: Chain, model: ast.expr, title: str, because: str = "it is saved") -> Fix:
     """``script(model)`` → ``model``. Raises NoFix as `compiled` does."""
-    _check(chain, "it is saved")
+    _check(chain, because)
     changes = (*without_wrappers(chain), replace(chain.call, "{model}", model=model))
-    return Fix(changes, Safety.UNSAFE, "Use the module as it is")
+    return Fix(changes, Safety.UNSAFE, title, anytime=True)
 
 
 def _check(chain: Chain, because: str) -> None:

@@ -19,6 +19,7 @@ from .._authoring.authoring import FREEZES, OPTIMIZES
 from .._script import choice
 from . import telling
 from .chain import MODES, MOVES, Chain
+from .keeping import parents
 from .values import kind_declared, kind_of
 
 _COMPILE_METHOD = (2, 1)
@@ -48,15 +49,18 @@ def compiled_in_place(chain: Chain, model: ast.expr, leaves: NoFix) -> Fix:
     frozen = _frozen(chain, target)
     telling.check(chain, model, target, [chain.call, *(statement.value for statement in frozen)])
     chain.members += [statement.value.func for statement in frozen if isinstance(statement.value, ast.Call)]
-    stays_eager = ctx.options.script_replacement == "eager"
-    if not stays_eager and ctx.options.minimum < _COMPILE_METHOD:
+    uncompiled = choice.uncompiled("module", ctx)
+    if not uncompiled and ctx.options.minimum < _COMPILE_METHOD:
         raise NoFix("`Module.compile` needs torch 2.1")
-    changes = [*(Remove(statement) for statement in frozen), *_changes(chain, model, target, stays_eager)]
-    title = "Use the module as it is" if stays_eager else "Compile the module in place"
-    return Fix(tuple(changes), Safety.UNSAFE, title)
+    changes = [
+        *(Remove(statement) for statement in frozen),
+        *_changes(chain, model, target, stays_eager=bool(uncompiled)),
+    ]
+    title = uncompiled or "Compile the module in place"
+    return Fix(tuple(changes), Safety.UNSAFE, title, anytime=bool(uncompiled))
 
 
-def _changes(chain: Chain, model: ast.expr, target: ast.expr, stays_eager: bool) -> Iterator[Change]:
+def _changes(chain: Chain, model: ast.expr, target: ast.expr, *, stays_eager: bool) -> Iterator[Change]:
     statement = chain.use.place.statement
     assert isinstance(statement, (ast.Assign, ast.AnnAssign))
     compiles = template("{module}.compile()", module=target)
@@ -109,8 +113,8 @@ def _is_module(model: ast.expr, chain: Chain) -> bool:
             return "function" not in declared
     if isinstance(model, ast.Name) and _MODULE_NAME.search(model.id):
         return True
-    parents = telling.parents(model, chain)
-    return any(isinstance(node, ast.Attribute) and node.attr in _OF_MODULES for node in parents.values())
+    around = parents(model, chain).values()
+    return any(isinstance(node, ast.Attribute) and node.attr in _OF_MODULES for node in around)
 
 
 def _frozen(chain: Chain, target: ast.expr) -> list[ast.Assign]:

@@ -99,7 +99,10 @@ def _traced(chain: Chain) -> Fix:
         )
     asking.check(model, chain.use, chain.ctx)
     if kind == "function":
-        return compiled(chain, model, "it traces a function, which `torch.export` does not take")
+        because = "it traces a function, which `torch.export` does not take"
+        if title := choice.refused("function", chain.ctx):
+            return eager(chain, model, title, because)
+        return compiled(chain, model, because)
     sampling.check(model, chain.use, chain.ctx)
     return exported(chain, model, _inputs(chain))
 
@@ -136,8 +139,8 @@ def _plain(chain: Chain) -> ast.expr:
 def _scripted(chain: Chain) -> Fix:
     model = _plain(chain)
     if not chain.saves:
-        if chain.ctx.options.script_replacement == "eager":
-            return eager(chain, model)
+        if title := choice.uncompiled("module", chain.ctx):
+            return eager(chain, model, title)
         choice.check(chain.use, chain.ctx)
         return compiled(chain, model)
     example = next((call for call in chain.called_with() if _is_known_before(call, chain)), None)

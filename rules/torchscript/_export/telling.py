@@ -17,6 +17,7 @@ from .._script.bodies import IS_SCRIPTING
 from .._script.fate import importers, parameter_of
 from .asking import imported_from
 from .chain import Chain
+from .keeping import keepers, scope_of
 from .values import assigned_attributes, binding_of, made_by
 
 _CLASSES = (*BASES, "torch.jit.RecursiveScriptModule", "torch.jit._script.RecursiveScriptModule")
@@ -38,6 +39,13 @@ _TAKES_SCRIPTED = (
 )
 _WANTS_MORE = re.compile(r"script|trac|jit|onnx|export|flop|macs|profil|summar|lower|serial", re.IGNORECASE)
 """Names of functions that may want TorchScript, or trace what they are given."""
+_CONVERTS = re.compile(
+    r"convert|quantiz|deploy|package|coreml|tensorrt|trt|tvm|relay|neuron|openvino|executorch|tflite",
+    re.IGNORECASE,
+)
+"""What is in the names of functions, and of the packages that they are from, which convert what they are given."""
+_BY_NAME = r"['\"](?:Recursive)?Script(?:Module)?['\"]"
+"""The name of a class of TorchScript, as it is compared with that of another."""
 _SAVES_MODULE = r"\b(?:\w*model|\w*module|\w*net)\.save\("
 _REPLICAS = (
     ("ata",),
@@ -63,23 +71,24 @@ def check(chain: Chain, model: ast.expr, target: ast.expr, known: Sequence[ast.e
     for test in tests:
         _chosen(test, ctx)
     is_plain_as_well = bool(tests) and ast.unparse(target) == ast.unparse(model)
-    for node, parent in parents(target, chain).items():
-        line = f"line {node.lineno}"
-        call = chain.flow.parents[parent] if isinstance(parent, ast.keyword) else parent
-        if isinstance(parent, ast.Attribute) and parent.attr in _SCRIPT_ONLY:
-            raise NoFix(f"{line} reads `{ctx.text(parent)}`, which only a TorchScript module has")
-        if isinstance(call, ast.Call) and call.func is not node and call not in known:
-            _given(node, call, line, chain, is_plain_as_well=is_plain_as_well)
-        if is_returned(node, chain.flow.parents):
-            _returned(chain, is_plain_as_well=is_plain_as_well)
+    for keeper, places in keepers(target, chain):
+        for node, parent in places.items():
+            line = f"line {node.lineno}"
+            call = chain.flow.parents[parent] if isinstance(parent, ast.keyword) else parent
+            if isinstance(parent, ast.Attribute) and parent.attr in _SCRIPT_ONLY:
+                raise NoFix(f"{line} reads `{ctx.text(parent)}`, which only a TorchScript module has")
+            if isinstance(call, ast.Call) and call.func is not node and call not in known:
+                _given(node, call, line, chain, is_plain_as_well=is_plain_as_well)
+            if is_returned(node, chain.flow.parents):
+                _returned(node, chain, is_plain_as_well=is_plain_as_well)
+        if isinstance(keeper, ast.Attribute):
+            _anywhere(chain)
+            _elsewhere(rf"\.{keeper.attr}", keeper.attr, ctx)
+        elif isinstance(keeper, ast.Name) and _is_global(keeper, chain):
+            _anywhere(chain)
+            check_global(chain)
     _files(chain, model, is_plain_as_well=is_plain_as_well)
     _spelled(*_REPLICAS, ctx, {os.path.abspath(ctx.source.path)})
-    if isinstance(target, ast.Attribute):
-        _anywhere(chain)
-        _elsewhere(rf"\.{target.attr}", target.attr, ctx)
-    elif isinstance(target, ast.Name) and _is_global(target, chain):
-        _anywhere(chain)
-        check_global(chain)
 
 
 def check_global(chain: Chain) -> None:
@@ -89,17 +98,6 @@ def check_global(chain: Chain) -> None:
     for target in targets:
         if isinstance(target, ast.Name) and _is_global(target, chain):
             _elsewhere(rf"\b{target.id}", target.id, chain.ctx, set(importers(chain.ctx)))
-
-
-def parents(read: ast.expr, chain: Chain) -> dict[ast.expr, ast.AST]:
-    """All places that name the same variable in its scope, or an attribute of that name in the file, and what is around."""
-    owner = chain.scope.find(read.id) if isinstance(read, ast.Name) else None
-    root = owner.node if owner is not None else chain.ctx.source.tree
-    return {
-        node: chain.flow.parents[node]
-        for node in ast.walk(root)
-        if isinstance(node, type(read)) and isinstance(node, ast.expr) and leaf(node) == leaf(read)
-    }
 
 
 def _chosen(test: ast.expr, ctx: Context) -> None:
@@ -131,6 +129,7 @@ def _files(chain: Chain, model: ast.expr, *, is_plain_as_well: bool) -> None:
             raise NoFix(
                 f"{mention.path}:{mention.line} asks whether it is scripted, and would take the other branch"
             )
+    _spelled(("Script",), _BY_NAME, "asks by its name whether something is a TorchScript module", ctx)
     _spelled(
         ("def compile",), r"def compile\(\s*self", "gives a method `compile` to what may be the module", ctx
     )
@@ -145,11 +144,15 @@ def _given(place: ast.expr, call: ast.Call, line: str, chain: Chain, *, is_plain
     resolved = ctx.resolve(call.func, chain.use)
     qualified = resolved.names[0] if resolved is not None else ""
     hands = f"{line} hands it to `{ctx.text(call.func)}`"
-    if qualified.startswith(_TAKES_SCRIPTED) or _WANTS_MORE.search(name):
+    helper = binding_of(call.func, chain.scope, ctx) if isinstance(call.func, ast.Name) else None
+    is_in_sight = isinstance(helper, (*_Function, ast.ClassDef))
+    converts = (
+        not is_in_sight and not qualified.startswith("torch.") and _CONVERTS.search(f"{name} {qualified}")
+    )
+    if qualified.startswith(_TAKES_SCRIPTED) or _WANTS_MORE.search(name) or converts:
         raise NoFix(f"{hands}, which may ask for TorchScript or trace it")
     if qualified.startswith("torch.") or (isinstance(call.func, ast.Name) and name in _BUILTINS):
         return
-    helper = binding_of(call.func, chain.scope, ctx) if isinstance(call.func, ast.Name) else None
     if isinstance(helper, (*_Function, ast.ClassDef)):
         for node in ast.walk(helper):
             if (
@@ -193,11 +196,11 @@ _OTHERS = frozenset({"torch", "np", "numpy", "plt", "json", "wandb", "image", "i
 """What has a method `save` and the like, and is no module."""
 
 
-def _returned(chain: Chain, *, is_plain_as_well: bool) -> None:
+def _returned(place: ast.expr, chain: Chain, *, is_plain_as_well: bool) -> None:
     """Raises NoFix where those that call the function around may go on to save what it returns."""
     _anywhere(chain)
-    function, keeps = chain.scope.node, chain.ctx.options.keep_torchscript_support
-    if keeps or not is_plain_as_well or not isinstance(function, _Function):
+    function, keeps = scope_of(place, chain).node, chain.ctx.options.keep_torchscript_support
+    if keeps or not is_plain_as_well or not isinstance(function, _Function) or function.decorator_list:
         raise NoFix(f"its result {RETURNED}")
     gets = rf"(\w+)[^\n=]*=[^\n=]*\b{function.name}\([\s\S]*\b\1\.(?:{'|'.join(_SCRIPT_ONLY)})\b"
     _spelled(
@@ -225,7 +228,10 @@ def _anywhere(chain: Chain) -> None:
 def _elsewhere(read: str, name: str, ctx: Context, among: set[str] | None = None) -> None:
     """Raises NoFix where a file of the project reads from a variable or attribute what only TorchScript gives."""
     reads = rf"{read}\.(?:{'|'.join(_SCRIPT_ONLY)})\b"
-    _spelled((name,), reads, f"reads what only a TorchScript module has from `{name}`", ctx, among)
+    again = rf"\b(\w+)[ \t]*=[ \t]*[\w.]*{read}[ \t]*\n[\s\S]*\b\1\.(?:{'|'.join(_SCRIPT_ONLY)})\b"
+    _spelled(
+        (name,), f"{reads}|{again}", f"reads what only a TorchScript module has from `{name}`", ctx, among
+    )
     hands = rf"\b(?:jit|onnx)\.(?!script\b|freeze\b|optimize_)\w+\([^\n]*{read}\b"
     _spelled((name,), hands, f"hands `{name}` to TorchScript", ctx, among)
 

@@ -11,7 +11,8 @@ from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.dataflow import is_located
 from torchmigrate.semantics.nodes import walk
 
-from .._export.values import binding_of
+from .._export.asking import imported_from
+from .._export.values import assigned_attributes, binding_of, made_by
 from .language import Difference, differences
 from .types import typed
 
@@ -25,13 +26,36 @@ ERRORS = ("torch.jit.Error",)
 ASKS = (*IS_SCRIPTING, *ERRORS)
 """What a rule must put into its ``asks`` to call the functions below."""
 
+_SIZE = r"\.(?:shape|size\(\))"
+_SIZES_AS_LISTS = (
+    rf"{_SIZE}(?:\[[^\]\n]*:[^\]\n]*\])?[ \t]*(?:\+|==|!=)[ \t]*\["
+    rf"|\][ \t]*(?:\+|==|!=)[ \t]*[\w.]+{_SIZE}(?!\[)"
+)
+"""What adds a list to a size, or compares the two."""
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def check_module(module: ast.expr, use: Use, ctx: Context) -> None:
+    """Raises NoFix where a method of the class of a module does otherwise as Python than as TorchScript."""
+    made = assigned_attributes(ctx).get(module.attr) if isinstance(module, ast.Attribute) else None
+    for each in made or [module]:
+        check_body(made_by(each, use, ctx), use, ctx)
+        check_origin(each, use, ctx)
 
 
 def check_body(scripted: ast.AST | None, use: Use, ctx: Context) -> None:
     """Raises NoFix where a function, or a method of a class, does otherwise as Python than as TorchScript."""
     for difference, _ in _mended(scripted, use, ctx):
         raise _no_python(difference)
+
+
+def check_origin(scripted: ast.expr, use: Use, ctx: Context) -> None:
+    """Raises NoFix where a file of the project that a function, or the class of a module, is from is no plain Python."""
+    among = sorted(path for path in imported_from(scripted, use, ctx) if path in ctx.project)
+    for path, line in ctx.project.spelling(((".s",), (_SIZES_AS_LISTS,)), beside="", among=among):
+        raise NoFix(
+            f"it may be no plain Python: {ctx.project.shown(path)}:{line} treats a size as a list, which only TorchScript does"
+        )
 
 
 def mended(scripted: ast.AST | None, use: Use, ctx: Context) -> tuple[Change, ...]:
@@ -42,6 +66,8 @@ def mended(scripted: ast.AST | None, use: Use, ctx: Context) -> tuple[Change, ..
 def _mended(scripted: ast.AST | None, use: Use, ctx: Context) -> Iterator[tuple[Difference, list[Change]]]:
     """What differs and can be changed to be no difference, and how. Raises NoFix where something cannot."""
     for function in reached(scripted, use.place.scope, ctx):
+        if isinstance(scripted, ast.ClassDef) and function.name == "__init__":
+            continue  # which Python runs, before the module is scripted
         for difference in _differences(function, ctx):
             if not difference.operands or not is_located(difference.node, ctx.uses.flow.parents):
                 raise _no_python(difference)
@@ -81,7 +107,7 @@ def _caught(ctx: Context) -> None:
 
 
 def reached(root: ast.AST | None, scope: Scope, ctx: Context) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The functions of a definition, and those of this file that they call."""
+    """The functions of a definition, those of this file that they call, and for a class those of its bases and parts."""
     return ctx.uses.once((reached, root, scope), lambda: list(_reached(root, scope, ctx)))
 
 
@@ -89,20 +115,21 @@ def _reached(
     root: ast.AST | None, scope: Scope, ctx: Context
 ) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
-    found: list[ast.AST] = []
-    if isinstance(root, ast.ClassDef):
-        found = [node for node in root.body if isinstance(node, _Function)]
-    elif isinstance(root, _Function):
-        found = [root]
-    for function in found:  # which grows
-        assert isinstance(function, _Function)
-        yield function
-        inner = scopes.get(function, scope)
-        for node in walk(function):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                callee = binding_of(node.func, inner, ctx)
-                if isinstance(callee, _Function) and callee not in found:
-                    found.append(callee)
+    found = [root] if isinstance(root, (ast.ClassDef, *_Function)) else []
+    for definition in found:  # which grows
+        inner = scopes.get(definition, scope)
+        if isinstance(definition, ast.ClassDef):
+            named = [base for base in definition.bases if isinstance(base, ast.Name)]
+            found += [node for node in definition.body if isinstance(node, _Function) and node not in found]
+        else:
+            yield definition
+            calls = (node.func for node in walk(definition) if isinstance(node, ast.Call))
+            named = [called for called in calls if isinstance(called, ast.Name)]
+        for name in named:
+            callee = binding_of(name, inner, ctx)
+            followed = (*_Function, ast.ClassDef) if isinstance(root, ast.ClassDef) else _Function
+            if isinstance(callee, followed) and callee not in found:
+                found.append(callee)
 
 
 def _line(node: ast.AST) -> int:

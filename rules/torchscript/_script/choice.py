@@ -36,6 +36,14 @@ _SIZED_BY_VALUES = frozenset(
         "repeat_interleave",
     ]
 )
+_DIFFERENTIATES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("create_graph",), (r"\bcreate_graph\s*(?::\s*\w+\s*)?=(?!=)\s*(?!False\b)",)),
+    (("is_grads_batched",), (r"\bis_grads_batched\s*=\s*(?!False\b)",)),
+    (("gradgradcheck",), (r"\bgradgradcheck\(",)),
+    (("vectorize",), (r"\bjacobian\([^\n]*\bvectorize\s*=\s*True",)),
+    (("_dual",), (r"\b(?:make_dual|unpack_dual)\(",)),
+)
+"""How second derivatives, batched gradients and forward mode are spelled; torch 2.13 refuses each with an error."""
 _SMALL = 12
 _HEAVY = frozenset(
     [
@@ -67,8 +75,8 @@ def eager(function: ast.AST | None, use: Use, ctx: Context) -> str | None:
 
     ``function``: its definition, where that is in sight. Raises NoFix where its author has to decide.
     """
-    if ctx.options.script_replacement == "eager":
-        return "Use the function as it is"
+    if title := uncompiled("function", ctx):
+        return title
     if traces(ctx) or is_traced(ctx):
         return "Use the function as it is: a trace refuses compiled functions"
     _check_switch(use, ctx)
@@ -82,6 +90,18 @@ def eager(function: ast.AST | None, use: Use, ctx: Context) -> str | None:
     varies = _varies(function, ctx) if isinstance(function, _Function) else None
     if varies is not None:
         return f"Use the function as it is: {varies}, and `torch.compile` would compile it anew each time"
+    return None
+
+
+def uncompiled(kind: str, ctx: Context) -> str | None:
+    """Why nothing scripted is to be compiled, as the title of a fix for a function or module; None if it may be."""
+    return f"Use the {kind} as it is" if ctx.options.script_replacement == "eager" else refused(kind, ctx)
+
+
+def refused(kind: str, ctx: Context) -> str | None:
+    """Why nothing in the project can be compiled, as the title of a fix for a function or module; None if it can."""
+    for path, line in ctx.project.spelling(*_DIFFERENTIATES, beside=""):
+        return f"Use the {kind} as it is: {ctx.project.shown(path)}:{line} takes derivatives that compiled code refuses"
     return None
 
 
@@ -181,7 +201,9 @@ def _varies(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> s
                 name == "where" and len(given) == 1
             ):
                 return f"`{name}` in line {node.lineno} gives a size that depends on values"
-            case ast.Subscript(ctx=ast.Load(), slice=index) if _is_mask(index, masks, types):
+            case (
+                ast.Subscript(ctx=ast.Load(), slice=index) | ast.AugAssign(target=ast.Subscript(slice=index))
+            ) if _is_mask(index, masks, types):
                 return f"line {node.lineno} takes what a mask selects"
     return None
 

@@ -66,6 +66,8 @@ _TAKES_FUNCTIONS = frozenset(
     ]
 )
 """What only calls the function that it is given."""
+_PROJECTS = r"(?!torch\b)"
+"""The beginning of a module's name that is no module of torch's."""
 _DEPTH = 3
 
 
@@ -236,14 +238,18 @@ def _imported(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """How another file imports the module at a path, or something from it."""
     stem = os.path.splitext(os.path.basename(path))[0]
     module = re.escape(os.path.basename(os.path.dirname(path)) if stem == "__init__" else stem)
-    names = rf"from\s+[\w.]*\b{module}\s+import\b|import\s+[\w.]*\b{module}\b|from\s+[\w.]+\s+import\b.*\b{module}\b"
+    names = (
+        rf"from\s+{_PROJECTS}[\w.]*\b{module}\s+import\b|import\s+{_PROJECTS}[\w.]*\b{module}\b"
+        rf"|from\s+{_PROJECTS}[\w.]+\s+import\b.*\b{module}\b"
+    )
     return (module,), (rf"(?m)^[ \t]*(?:{names})",)
 
 
 def _observed(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """How another file reads what only a ScriptFunction has, or hands the function to something."""
+    """How another file reads what only a ScriptFunction has, or hands the function to something; none that defines it."""
     read = rf"\b{name}\.(?:{'|'.join(_SCRIPT_FUNCTION_ONLY)})\b(?!\s*=[^=])"
     given = (
         rf"\b(?!(?:{'|'.join(sorted(_TAKES_FUNCTIONS))})\()\w+\(\s*(?:(?!self\b|cls\b)\w+\.)?{name}\s*[,)]"
     )
-    return (name,), (f"{read}|{given}",)
+    others = rf"(?m)\A(?![\s\S]*^(?:def|class)[ \t]+{name}\b)"
+    return (name,), (f"{read}|{given}", others)

@@ -13,7 +13,7 @@ from torchmigrate.semantics.calls import arguments
 from .._authoring.authoring import is_traced, traces
 from .._export.values import binding_of
 from . import choice, controlflow, fate
-from .bodies import mended
+from .bodies import check_origin, mended
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -36,11 +36,14 @@ def decorated(use: Use, ctx: Context) -> Fix:
     mends = _check(definition, use, ctx)
     if isinstance(definition, ast.ClassDef):
         return Fix(
-            (ctx.undecorated(use),), Safety.UNSAFE, "Remove the decorator: a class has nothing to compile"
+            (ctx.undecorated(use),),
+            Safety.UNSAFE,
+            "Remove the decorator: a class has nothing to compile",
+            anytime=True,
         )
     title = choice.eager(definition, use, ctx)
     if title:
-        return Fix((ctx.undecorated(use), *mends), Safety.UNSAFE, title)
+        return Fix((ctx.undecorated(use), *mends), Safety.UNSAFE, title, anytime=True)
     if (alias := _alias(use, ctx)) is not None:
         return referenced(alias, ctx)
     return _compiled(use, ctx, mends)
@@ -59,6 +62,7 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
         raise NoFix(_UNSEEN)
     if isinstance(found, ast.arg):
         raise NoFix(f"which function `{found.arg}` is, and whether it is plain Python, is not in sight")
+    check_origin(function, use, ctx)
     mends = _check(found, use, ctx)
     if kind == "class":
         title: str | None = "Use the class itself: it has nothing to compile"
@@ -68,8 +72,9 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
         alias = _alias(use, ctx)
         return _compiled(use, ctx, mends) if alias is None else referenced(alias, ctx)
     if isinstance(function, ast.Name) and function.id == name:
-        return Fix((ctx.removed(use.place), *mends), Safety.UNSAFE, title)
-    return Fix((replace(call, "{function}", function=function), *mends), Safety.UNSAFE, title)
+        return Fix((ctx.removed(use.place), *mends), Safety.UNSAFE, title, anytime=True)
+    changes = (replace(call, "{function}", function=function), *mends)
+    return Fix(changes, Safety.UNSAFE, title, anytime=True)
 
 
 def referenced(use: Use, ctx: Context) -> Fix:
@@ -81,6 +86,9 @@ def referenced(use: Use, ctx: Context) -> Fix:
         raise NoFix("there is nothing to put in its place where functions are to stay eager")
     for other in _through(use, ctx):
         _compilable(other, ctx)
+    for function in _by_one_of_its_values(use, ctx):
+        if mended(function, use, ctx):
+            raise NoFix(f"line {function.lineno} may be scripted with it, and is no plain Python")
     return _compiled(use, ctx)
 
 
@@ -123,6 +131,24 @@ def _through(use: Use, ctx: Context) -> Iterator[Use]:
         for other in ctx.uses.found:
             if other is not use and other.symbol == use.symbol and _alias(other, ctx) is use:
                 yield other
+
+
+def _by_one_of_its_values(
+    use: Use, ctx: Context
+) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    """What is decorated with the variable that ``use`` is one of several values of: ``if …: script = torch.jit.script``."""
+    statement = use.place.statement
+    target = (
+        statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is use.node else None
+    )
+    owner = use.place.scope.find(target.id) if isinstance(target, ast.Name) else None
+    if not isinstance(target, ast.Name) or owner is None or len(owner.bindings[target.id]) < 2:
+        return
+    for definition in ctx.uses.flow.parents:
+        if isinstance(definition, (*_FUNCTIONS, ast.ClassDef)):
+            named = (one.id for one in definition.decorator_list if isinstance(one, ast.Name))
+            if target.id in named:
+                yield definition
 
 
 def _compiled(use: Use, ctx: Context, mends: tuple[Change, ...] = ()) -> Fix:

@@ -53,6 +53,8 @@ def _reason(node: ast.AST, types: Typed, parents: dict[ast.AST, ast.AST]) -> str
             # A list takes a tuple, too, where it grows.
             target = types(node.target)
             return _changed(target & {"List", "Dict"}) or _sum(target - LISTS, types(node.value))
+        case ast.AugAssign(op=ast.Mod()) if types(node.target) != {"str"}:
+            return "takes a remainder in place, which has the sign of the dividend to TorchScript (`fmod`), of the divisor to Python"
         case ast.BinOp(op=ast.Pow()) if types(node) == {"int"} and not _is_number(node, parents):
             return "takes a power of integers, which is a float to TorchScript and an int to Python"
         case ast.BinOp(op=ast.Mod()) if types(node.left) == {"str"} and types(node.right) & _TEXT:
