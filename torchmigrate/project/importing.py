@@ -35,7 +35,7 @@ class Importing:
             self._modules.setdefault(os.fsencode(os.path.basename(module_path(path))), set()).update(encoded)
             if os.path.splitext(os.path.basename(path))[0] == "__init__":
                 self._packages |= encoded
-        self._names = frozenset().union(*self._modules.values())
+        self._names = set().union(*self._modules.values())
         self._includes = _includes(headers)
 
     def concerns(self, path: str, text: bytes) -> bool:
@@ -44,30 +44,27 @@ class Importing:
             return self._includes is not None and self._includes.search(text) is not None
         if b"import" not in text or not any(name in text for name in self._names):
             return False
-        words = spelling_of(text).words
-        return not self._names.isdisjoint(words) and (
-            any(self._takes(module, listed, words) for module, listed in _FROM.findall(text))
-            or any(
-                self._spells(dotted, words)
-                for found in _IMPORT.findall(text)
-                for dotted in _DOTTED.findall(found)
-            )
+        return any(self._takes(module, listed, text) for module, listed in _FROM.findall(text)) or any(
+            self._is_spelled(self._of(dotted), text)
+            for found in _IMPORT.findall(text)
+            for dotted in _DOTTED.findall(found)
         )
 
-    def _takes(self, module: bytes, listed: bytes, words: frozenset[bytes]) -> bool:
-        """Whether ``from module import …`` takes one of the names or one of the modules."""
+    def _of(self, module: bytes) -> set[bytes]:
+        """What is exported by the modules that a dotted name may mean."""
         stem = module.rpartition(b".")[2].strip()
-        exported = self._modules.get(stem, set()) if stem else self._packages
-        listed = _COMMENT.sub(b"", listed)
+        return self._modules.get(stem, set()) if stem else self._packages
+
+    def _takes(self, module: bytes, listed: bytes, text: bytes) -> bool:
+        """Whether ``from module import …`` takes one of the names or one of the modules."""
+        exported = self._of(module)
         return any(
-            name in exported or (name == b"*" and not exported.isdisjoint(words)) or self._spells(name, words)
-            for name in _NAME.findall(listed)
+            name in exported or self._is_spelled(exported if name == b"*" else self._of(name), text)
+            for name in _NAME.findall(_COMMENT.sub(b"", listed))
         )
 
-    def _spells(self, module: bytes, words: frozenset[bytes]) -> bool:
-        """Whether a file that imports a module, by a dotted name, also spells a name that it exports."""
-        exported = self._modules.get(module.rpartition(b".")[2])
-        return exported is not None and not exported.isdisjoint(words)
+    def _is_spelled(self, names: set[bytes], text: bytes) -> bool:
+        return bool(names) and not names.isdisjoint(spelling_of(text).words)
 
 
 def _includes(headers: Collection[str]) -> re.Pattern[bytes] | None:
