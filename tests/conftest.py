@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import random
 import signal
@@ -80,3 +81,11 @@ def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         folder = str(tmp_path_factory.getbasetemp() / f"cache-{next(_NUMBERS)}")
         patch.setenv("TORCHMIGRATE_CACHE_DIR", folder)
         yield folder
+
+
+@pytest.fixture
+def collecting() -> Iterator[None]:
+    """The garbage collector as it was, which a worker turns off for good."""
+    yield
+    gc.enable()
+    gc.unfreeze()

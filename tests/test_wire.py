@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import math
 import pickle
@@ -201,13 +200,6 @@ def test_a_type_that_cannot_travel_is_named() -> None:
         unpack(Project, b"[]")
     with pytest.raises(TypeError):
         pack(Project())
-
-
-@pytest.fixture
-def collecting() -> Iterator[None]:
-    """The garbage collector as it was, which a worker turns off for good."""
-    yield
-    gc.enable()
 
 
 @pytest.mark.usefixtures("collecting")

@@ -55,6 +55,7 @@ def _divider() -> Callable[[int], float]:
     return lambda number: 1 / number
 
 
+@pytest.mark.usefixtures("collecting")
 @pytest.mark.parametrize("folder", [None, "cache"])
 def test_a_process_looks_into_no_file_without_a_mark(tmp_path: Path, folder: str | None) -> None:
     settings, minimum = settings_of([])

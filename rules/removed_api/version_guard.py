@@ -24,8 +24,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import packaging.version
-
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
 from torchmigrate.model.versions import render
 from torchmigrate.rewrite.changes import replace
@@ -232,12 +230,14 @@ def _value(node: ast.expr, use: Use, version: str) -> object:
             args=[inner],
             keywords=[],
         ):
-            return packaging.version.Version(str(_value(inner, use, version)))
+            from packaging.version import Version as Parsed
+
+            return Parsed(str(_value(inner, use, version)))
         case ast.Attribute(
             value=inner, attr="major" | "minor" | "micro" | "release" | "base_version" as name
         ):
             value = _value(inner, use, version)
-            if isinstance(value, packaging.version.Version):
+            if hasattr(value, name):
                 return getattr(value, name)
         case ast.Subscript(value=inner, slice=part):
             value = _value(inner, use, version)

@@ -176,9 +176,10 @@ class Pairs:
                 text[start + 1 : start + 2],
             }:
                 continue
-            owner = _LAST_WORD.search(text, max(0, start - 200), start)
-            if owner is not None and self._fits(owner[1], name, words):
-                yield owner[1], name
+            word = _LAST_WORD.search(text, max(0, start - 200), start)
+            owner = word[1] if word is not None else _ANY
+            if self._fits(owner, name, words):
+                yield owner, name
 
     def _imported(self, text: bytes, words: frozenset[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """The names that are imported from the module of their symbol; after a star import, all such words."""
