@@ -8,10 +8,10 @@ does not grow with the number of symbols.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 
 from torchmigrate.gates.prose import in_code
 from torchmigrate.gates.spelling import spelling_of
@@ -123,10 +123,14 @@ class Pairs:
                     doubtful.setdefault(owner, set()).add(name)
                 else:
                     broken.add(name)
-        for name in broken:
-            yield from self._broken(_written(b"", b"." + name), text, chains)
+        patterns = [_written(b"", b"." + name) for name in broken]
         if apart and not names.isdisjoint(chains):
-            yield from self._broken(_APART, text, chains)
+            patterns.append(_APART)
+        for owner, name in self._broken(patterns, text):
+            if self._fits(owner, name, chains):
+                yield owner, name
+            else:
+                doubtful.setdefault(owner, set()).add(name)
         if doubtful:
             for owner, module in _renamed(set(doubtful), text):
                 for name in doubtful[owner]:
@@ -165,11 +169,9 @@ class Pairs:
         needed = owners.get(owner, owners.get(_ANY))
         return needed is not None and (not needed or not needed.isdisjoint(words))
 
-    def _broken(
-        self, pattern: re.Pattern[bytes], text: bytes, words: frozenset[bytes]
-    ) -> Iterator[tuple[bytes, bytes]]:
+    def _broken(self, patterns: Iterable[re.Pattern[bytes]], text: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Pairs with a blank or the end of a line beside the dot, where a pattern for it and the name matches."""
-        for match in pattern.finditer(text):
+        for match in chain.from_iterable(pattern.finditer(text) for pattern in patterns):
             start, name = match.start(), match[0].lstrip(b". \t\r\n\\")
             if name not in self.owners or not _BREAKS & {
                 text[start - 1 : start],
@@ -177,9 +179,7 @@ class Pairs:
             }:
                 continue
             word = _LAST_WORD.search(text, max(0, start - 200), start)
-            owner = word[1] if word is not None else _ANY
-            if self._fits(owner, name, words):
-                yield owner, name
+            yield word[1] if word is not None else _ANY, name
 
     def _imported(self, text: bytes, words: frozenset[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """The names that are imported from the module of their symbol; after a star import, all such words."""
