@@ -161,15 +161,14 @@ def _columns(finding: Finding, offset: int, line: str) -> tuple[int, int]:
 
 def _underlined(line: str, start: int, end: int) -> tuple[str, str]:
     """``line`` safe to print, and the carets below it, cut to a width that can be read."""
-    import unicodedata
-
-    cut = line[:MAX_WIDTH]
+    cut, dots = line[:MAX_WIDTH], " …" if len(line) > MAX_WIDTH else ""
     if is_plain(cut):
-        dots = " …" if len(line) > MAX_WIDTH else ""
         end = min(end, len(cut))
         return cut + dots, " " * min(start, len(cut)) + ("^" * (end - start) or "^")
+    import unicodedata
+
     text, blank, carets = "", "", ""
-    for index, character in enumerate(line[:MAX_WIDTH]):
+    for index, character in enumerate(cut):
         printed = "    " if character == "\t" else escape(character)
         if index and COMMAND.match(line, index - 1):  # as `escape` would do with the whole line
             printed = r"\x23"
@@ -180,6 +179,4 @@ def _underlined(line: str, start: int, end: int) -> tuple[str, str]:
             blank += " " * width
         elif index < end:
             carets += "^" * width
-    if len(line) > MAX_WIDTH:
-        text += " …"
-    return text, blank + (carets or "^")
+    return text + dots, blank + (carets or "^")
