@@ -19,7 +19,7 @@ from tests.rules.cases import FIXTURES, cases
 
 def programs() -> list[Path]:
     """The fixtures of one module. A suppression speaks of lines, so that its layout matters."""
-    files = [*(case.path for case in cases() if case.path.is_file()), *FIXTURES.glob("p2p/*.py")]
+    files = [*(case.path for case in cases() if case.path.is_file()), *sorted(FIXTURES.glob("p2p/*.py"))]
     return [file for file in files if file.suffix == ".py" and b"torchmigrate:" not in file.read_bytes()]
 
 

@@ -19,8 +19,9 @@ from torchmigrate.gates.spelling import spelling_of
 Owners = dict[bytes, frozenset[bytes]]
 """What must stand before a name, each with words of which the file must spell one too (none: it need not)."""
 
-_APART = re.compile(rb"\.[ \t\r\n\\]+\w+")
-_BREAKS = frozenset((b" ", b"\t", b"\r", b"\n", b"\\"))
+_BLANKS = b" \t\f\r\n\\"
+_APART = re.compile(rb"\.[ \t\f\r\n\\]+\w+")
+_BREAKS = frozenset(_BLANKS[at : at + 1] for at in range(len(_BLANKS)))
 """What stands beside a dot that does not follow a name, or come before one, at once."""
 
 _ANY = b""
@@ -35,12 +36,13 @@ CUSTOMARY = {
 """Names under which a star import, or another file, brings a module."""
 
 _FROM = re.compile(
-    rb"from[ \t]+((?:func)?torch[\w.]*)[ \t]+import\b[ \t]*(\([^)]*\)|(?:[^\r\n\\;]|\\(?:\r\n?|\n))*)"
+    rb"from[\s\\]+((?:func)?torch[\w.]*)[\s\\]+import\b[ \t\f]*(\([^)]*\)|(?:[^\r\n\\;]|\\(?:\r\n?|\n))*)"
 )
 _NAMES = re.compile(rb"(\w+|\*)(?:[\s\\]+as[\s\\]+\w+)?")
 _WORD = re.compile(rb"\w+")
 _LAST_WORD = re.compile(rb"(\w+)[\s\\]*\Z")
-_ASSIGNED = re.compile(rb"=[ \t]*(?=torch|nn|dist)(?:\w+\.)*(\w+)[ \t]*(?=[\r\n;#]|\Z)")
+_ALIAS = re.compile(rb"as(?<=[\s\\]as)[\s\\]+(\w+)")
+_ASSIGNED = re.compile(rb"=[ \t\f]*(?=torch|nn|dist)(?:\w+\.)*(\w+)[ \t\f]*(?=[\r\n;#]|\Z)")
 _ASKED = tuple(
     re.compile(function + rb"[ \t]*\(\s*(?:\w+\.)*(\w+)\s*,\s*[\"'](\w+)[\"']")
     for function in (b"attr", b"object")
@@ -172,7 +174,7 @@ class Pairs:
     def _broken(self, patterns: Iterable[re.Pattern[bytes]], text: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Pairs with a blank or the end of a line beside the dot, where a pattern for it and the name matches."""
         for match in chain.from_iterable(pattern.finditer(text) for pattern in patterns):
-            start, name = match.start(), match[0].lstrip(b". \t\r\n\\")
+            start, name = match.start(), match[0].lstrip(b"." + _BLANKS)
             if name not in self.owners or not _BREAKS & {
                 text[start - 1 : start],
                 text[start + 1 : start + 2],
@@ -226,13 +228,11 @@ def _renamed(names: set[bytes], text: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Those of the names that stand for another one, with the last part of that: ``th`` for ``torch``."""
     for name in names & CUSTOMARY.keys():
         yield name, CUSTOMARY[name]
-    pieces = text.split(b" as ")
-    for before, after in pairwise(pieces):
-        alias = _WORD.match(after)
-        if alias is not None and alias[0] in names:
-            module = _LAST_WORD.search(before, max(0, len(before) - 200))
+    for alias in _ALIAS.finditer(text):
+        if alias[1] in names:
+            module = _LAST_WORD.search(text, max(0, alias.start() - 200), alias.start())
             if module is not None:
-                yield alias[0], module[1]
+                yield alias[1], module[1]
     for match in _ASSIGNED.finditer(text):
         assigned = _LAST_WORD.search(text, max(0, match.start() - 200), match.start())
         if assigned is not None and assigned[1] in names:
