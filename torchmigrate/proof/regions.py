@@ -7,6 +7,7 @@ kind in exactly these bytes, it is the same statement, and nothing in it has to 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -15,6 +16,9 @@ from dataclasses import dataclass
 from torchmigrate.model.findings import Edit
 from torchmigrate.text.edits import VerifyError, rendered
 from torchmigrate.text.source import Source
+
+_TAIL = re.compile(rb"(?:[ \t\f]|\\(?:\r\n?|\n))*(?:;(?:[ \t\f]|\\(?:\r\n?|\n))*)?")
+"""What continues the line of a statement: a semicolon and the ends of lines that do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ def _units(source: Source) -> Iterator[_Unit]:
     starts = [*source.line_starts, len(source.text)]
     for statement in source.tree.body:
         first = _first_line(source, statement)
-        last = statement.end_lineno or statement.lineno
+        last = _last_line(source, statement)
         start, end = starts[first - 1], starts[min(last, len(starts) - 1)]
         if unit is not None and start < unit.end:
             unit = _Unit(unit.start, max(end, unit.end), (*unit.kinds, type(statement)))
@@ -104,6 +108,12 @@ def _units(source: Source) -> Iterator[_Unit]:
         unit = _Unit(start, end, (type(statement),))
     if unit is not None:
         yield unit
+
+
+def _last_line(source: Source, statement: ast.stmt) -> int:
+    """The line on which a statement ends, with what continues it."""
+    tail = _TAIL.match(source.text, source.span(statement).end)
+    return source.line_of(tail.end()) if tail else statement.lineno
 
 
 def _first_line(source: Source, statement: ast.stmt) -> int:

@@ -86,6 +86,8 @@ def _trimmed(before: bytes, after: bytes, old: Span, new: Span) -> tuple[Span, S
     blank = _common(_characters(one, one.lstrip()), _characters(other, other.lstrip()))
     one, other = one[blank:], other[blank:]
     tail = _common(_characters(one, one.rstrip())[::-1], _characters(other, other.rstrip())[::-1])
+    while tail and other[: len(other) - tail].endswith((b"\\", b"\\\r")):  # which goes with its line end
+        tail -= 1
     return (
         Span(old.start + start + blank, old.end - end - tail),
         Span(new.start + start + blank, new.end - end - tail),
