@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from torchmigrate.gates.calls import either
 from torchmigrate.gates.pairs import Pairs
 
 PAIRS = Pairs.of(
@@ -80,3 +81,57 @@ def test_what_spells_a_pair_passes(text: str) -> None:
 )
 def test_what_does_not_is_turned_away(text: str) -> None:
     assert not PAIRS.passes(text.encode())
+
+
+CALLS = Pairs.of(
+    {"torch.load": ("!weights_only=",), "torch.add": (">2",), "torch.flatten": ("dims=", "out_dim=")}
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch.load(f)",
+        "torch.load",
+        "torch.load(f, **options)",
+        "torch.load(f, weights_only == True)",
+        "torch.load(f, g(weights_only=True))",
+        "torch.load(f, 'weights_only=True')",
+        "torch.load(f,\n    # weights_only=True\n)",
+        "torch.load(f, weights_only=True)\ntorch.load(g)",
+        "torch.load(f, map_location={')': weights_only(1)})",
+        "torch.load(" + "[" * 2000 + "weights_only=True" * 200,
+        "from torch import load\nload(f, weights_only=True)",
+        "getattr(torch, 'load')(f, weights_only=True)",
+        "torch.add(x, 2, y)",
+        "torch.add(x, 2, y, out=z)",
+        "torch.add(*args)",
+        "torch.flatten(x, dims=d)",
+        "torch.flatten(x, 1, out_dim\\\n = 'a')",
+        "partial(torch.flatten, dims=d)",
+    ],
+)
+def test_calls_that_matter_pass(text: str) -> None:
+    assert CALLS.passes(text.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch.load(f, weights_only=True)",
+        "torch \\\n .load (f, map_location=')',  # (\n    weights_only = False)",
+        "import torch as th\nth.load(g(1, 2), weights_only=w)",
+        "torch.load(\n    f'''(''' \"(\" '\\'(',\n    weights_only=True,\n)",
+        "torch.add(x, y)",
+        "torch.add(x, (1, 2, 3), alpha=4, out=[y, z])",
+        "torch.add(f(1, 2, 3) * 2)",
+        "torch.flatten(x, start_dim=1)  # dims=",
+    ],
+)
+def test_calls_that_are_settled_do_not(text: str) -> None:
+    assert not CALLS.passes(text.encode())
+
+
+def test_a_call_matters_that_matters_to_one_rule() -> None:
+    assert either(("a=", "!b=", ">2"), ("c=", "!b=")) == ("a=", "c=", "!b=")
+    assert either(("a=",), ("!a=",)) == ()

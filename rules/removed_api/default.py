@@ -37,7 +37,7 @@ _CHANGES = changes.by_symbol(changes.Kind.DEFAULT)
 rule = Rule(
     code="RM722",
     symbols=tuple(_CHANGES),
-    pairs=dict.fromkeys(_CHANGES, ()),
+    pairs={symbol: tuple(f"!{name}=" for name in _CHANGES[symbol].keywords) for symbol in _CHANGES},
     kinds=frozenset({Kind.CALL}),
     safety=Safety.SAFE,
 )

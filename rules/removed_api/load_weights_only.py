@@ -43,7 +43,7 @@ _SYMBOLS = ("torch.load", "torch.serialization.load")
 rule = Rule(
     code="RM721",
     symbols=_SYMBOLS,
-    pairs=dict.fromkeys(_SYMBOLS, ()),
+    pairs=dict.fromkeys(_SYMBOLS, ("!weights_only=",)),
     message="`{symbol}` without `weights_only=`: the default is `True` from torch 2.6, which refuses files that hold more "
     "than tensors and plain containers",
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),

@@ -62,11 +62,15 @@ def _words(change: Change) -> Iterator[str]:
     yield from values or ([""] if change.position is not None else [f"{name}=" for name in change.keywords])
 
 
-_WORDS = {
-    symbol: tuple(words) if all(words := [word for change in of for word in _words(change)]) else ()
-    for symbol, of in _CHANGES.items()
-    if "()" not in symbol
-}
+def _of_calls(of: Sequence[Change]) -> tuple[str, ...]:
+    """What a call has to give for any of the changes to concern it, as `Rule.pairs` says it."""
+    words = [word for change in of for word in _words(change)]
+    places = [change.position for change in of if change.by_place and change.position is not None]
+    fewer = (f">{min(places)}",) if len(places) == len(of) else ()
+    return (*(words if all(words) else ()), *fewer)
+
+
+_WORDS = {symbol: _of_calls(of) for symbol, of in _CHANGES.items() if "()" not in symbol}
 
 rule = Rule(
     code="RM711",

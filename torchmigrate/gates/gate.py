@@ -126,14 +126,14 @@ class Gate:
     def _present(self, text: bytes) -> Iterator[bytes]:
         """The tokens that the text spells, with what must stand beside them."""
         words = spelling_of(text).words
-        words = words.union(full for name, full in CUSTOMARY.items() if name in words)
-        words = words.union(
+        meant = {full for name, full in CUSTOMARY.items() if name in words}
+        meant.update(
             beginning
             for beginning, owner in self._beginnings.items()
             if owner in words and beginning in text and self._pattern(beginning).search(text)
         )
-        for token in self._partners.keys() & words:
-            if any(parts <= words for parts in self._partners[token]):
+        for token in self._partners.keys() & words | self._partners.keys() & meant:
+            if any(parts <= words or (meant and parts - meant <= words) for parts in self._partners[token]):
                 yield token
 
     def _pattern(self, name: bytes) -> re.Pattern[bytes]:

@@ -8,21 +8,23 @@ does not grow with the number of symbols.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate, chain, pairwise
 
+from torchmigrate.gates.calls import Calls, excuses
 from torchmigrate.gates.prose import in_code
-from torchmigrate.gates.spelling import spelling_of
+from torchmigrate.gates.spelling import last_word, spelling_of
 
 Owners = dict[bytes, frozenset[bytes]]
 """What must stand before a name, each with words of which the file must spell one too (none: it need not)."""
 
-_BLANKS = b" \t\f\r\n\\"
-_APART = re.compile(rb"\.[ \t\f\r\n\\]+\w+")
-_BREAKS = frozenset(_BLANKS[at : at + 1] for at in range(len(_BLANKS)))
-"""What stands beside a dot that does not follow a name, or come before one, at once."""
+_APART = re.compile(rb"\.(?:(?<=[\s\\]\.)[\s\\]*|[\s\\]+)(\w+)")
+"""A name that does not follow its dot at once, or whose dot does not follow what it is asked of."""
+
+Spelled = tuple[bytes, bytes, Calls | None]
+"""An owner, as it is written, and a name, with its calls that matter: None for all."""
 
 _ANY = b""
 """The owner of an attribute of any object."""
@@ -40,7 +42,6 @@ _FROM = re.compile(
 )
 _NAMES = re.compile(rb"(\w+|\*)(?:[\s\\]+as[\s\\]+\w+)?")
 _WORD = re.compile(rb"\w+")
-_LAST_WORD = re.compile(rb"(\w+)[\s\\]*\Z")
 _ALIAS = re.compile(rb"as(?<=[\s\\]as)[\s\\]+(\w+)")
 _ASSIGNED = re.compile(rb"=[ \t\f]*(?=torch|nn|dist)(?:\w+\.)*(\w+)[ \t\f]*(?=[\r\n;#]|\Z)")
 _ASKED = tuple(
@@ -66,13 +67,27 @@ class Pairs:
         return cls("\n".join(sorted(set(lines))).encode())
 
     @cached_property
+    def _symbols(self) -> dict[str, tuple[str, ...]]:
+        lines = (line.split(" ") for line in self.listed.decode().split("\n") if line)
+        return {symbol: tuple(words) for symbol, *words in lines}
+
+    @cached_property
     def words(self) -> dict[bytes, frozenset[bytes]]:
         """Each symbol, with words of which a file must spell one too (none: it need not)."""
-        found = {}
-        for line in self.listed.split(b"\n") if self.listed else ():
-            symbol, *words = line.split(b" ")
-            found[symbol] = frozenset(words)
-        return found
+        return {
+            symbol.encode(): frozenset(word.encode() for word in words if word not in excuses(words))
+            for symbol, words in self._symbols.items()
+        }
+
+    @cached_property
+    def calls(self) -> dict[tuple[bytes, bytes], Calls]:
+        """Which calls matter of the pairs of which not all do."""
+        found: dict[tuple[bytes, bytes], Calls] = {}
+        for symbol, words in self._symbols.items():
+            above, _, name = symbol.encode().rpartition(b".")
+            pair, calls = (above.rpartition(b".")[2], name), Calls.of(words)
+            found[pair] = found.get(pair, calls) | calls
+        return {pair: calls for pair, calls in found.items() if calls}
 
     @cached_property
     def owners(self) -> dict[bytes, Owners]:
@@ -92,115 +107,105 @@ class Pairs:
 
     def positions(self, text: bytes) -> Iterator[int]:
         """The byte offsets at which the text spells the last name of a pair."""
-        for owner, name in _spelled(self, text):
+        for owner, name, calls in _spelled(self, text):
             for match in _written(owner, name).finditer(text):
-                if not _WORD.match(text, match.start() - 1, match.start()):
+                if not _WORD.match(text, match.start() - 1, match.start()) and (
+                    calls is None or calls.concern(text, match.end())
+                ):
                     yield match.end() - len(name)
 
-    def _found(self, text: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """The pairs that the text spells; names that are imported, or asked for by a string, have no owner."""
-        names = self.owners.keys()
-        if not names:
+    def _found(self, text: bytes) -> Iterator[Spelled]:
+        """The pairs that the text spells, with their calls that matter; names that are imported have no owner."""
+        names, spelling = self._names, spelling_of(text)
+        if names.isdisjoint(spelling.words):
             return
-        spelling = spelling_of(text)
         chains = spelling.chains
-        chains |= self._keywords(chains, text)
-        doubtful: dict[bytes, set[bytes]] = {}
-        broken: set[bytes] = set()
-        apart = False
+        if keywords := self._keywords(chains, text):
+            chains |= keywords
+        aliases = _aliases(text)
+        is_apart = False
         for parts in spelling.dotted:
             if not parts[-1] and (len(parts) == 2 or parts[-2]) and parts[-2] in self._above:
-                apart = True
+                is_apart = True
             if names.isdisjoint(parts):
                 continue
             if parts[0] in _TOPS:
                 yield from self._in_full(parts, chains)
                 continue
             for owner, name in pairwise(parts):
-                if name not in names:
-                    continue
-                if self._fits(owner, name, chains):
-                    yield owner, name
-                elif owner:
-                    doubtful.setdefault(owner, set()).add(name)
-                else:
-                    broken.add(name)
-        patterns = [_written(b"", b"." + name) for name in broken]
-        if apart and not names.isdisjoint(chains):
-            patterns.append(_APART)
-        for owner, name in self._broken(patterns, text):
-            if self._fits(owner, name, chains):
-                yield owner, name
-            else:
-                doubtful.setdefault(owner, set()).add(name)
-        if doubtful:
-            for owner, module in _renamed(set(doubtful), text):
-                for name in doubtful[owner]:
-                    if self._fits(module, name, chains):
-                        yield owner, name
-        if not names.isdisjoint(chains):
-            yield from self._imported(text, chains)
-            yield from self._asked(text, chains)
+                if name in names:
+                    is_apart = is_apart or not owner
+                    yield from self._fitting(owner, name, aliases, chains)
+        if is_apart:
+            for owner, name in self._apart(text):
+                yield from self._fitting(owner, name, aliases, chains)
+        for name in chain(self._imported(text, chains), self._asked(text, chains)):
+            yield _ANY, name, None
+
+    def _fitting(
+        self, owner: bytes, name: bytes, aliases: Mapping[bytes, set[bytes]], words: frozenset[bytes]
+    ) -> Iterator[Spelled]:
+        """The pair, if it is one by what stands before the name, or by what that stands for."""
+        owners = self.owners[name]
+        for known in (owner, *aliases.get(owner, ())):
+            known = known if known in owners else _ANY
+            needed = owners.get(known)
+            if needed is not None and (not needed or not needed.isdisjoint(words)):
+                yield owner, name, self.calls.get((known, name))
 
     def _keywords(self, words: frozenset[bytes], text: bytes) -> frozenset[bytes]:
         """The words with an equals sign that the text spells, as the keyword of a call."""
-        spelled = (keyword for keyword in self._named if keyword[:-1] in words)
-        return frozenset(keyword for keyword in spelled if _keyword(keyword[:-1]).search(text))
+        return frozenset(name + b"=" for name in self._named & words if _keyword(name).search(text))
 
     @cached_property
     def _named(self) -> frozenset[bytes]:
-        return frozenset(word for words in self.words.values() for word in words if word.endswith(b"="))
+        named = (word for words in self.words.values() for word in words if word.endswith(b"="))
+        return frozenset(word[:-1] for word in named)
+
+    @cached_property
+    def _names(self) -> frozenset[bytes]:
+        return frozenset(self.owners)
 
     @cached_property
     def _above(self) -> frozenset[bytes]:
         """What ends a line or has a blank behind its dot where a name may follow: an owner, or nothing."""
         return frozenset((b"", *(owner for owners in self.owners.values() for owner in owners)))
 
-    def _in_full(self, parts: list[bytes], words: frozenset[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    def _in_full(self, parts: list[bytes], words: frozenset[bytes]) -> Iterator[Spelled]:
         """The pairs at the ends of the symbols that a dotted name begins with."""
         for (owner, name), symbol in zip(pairwise(parts), _beginnings(parts), strict=True):
             if self._matters(symbol, words):
-                yield owner, name
+                yield owner, name, self.calls.get((owner, name))
 
     def _matters(self, symbol: bytes, words: frozenset[bytes]) -> bool:
         needed = self.words.get(symbol)
         return needed is not None and (not needed or not needed.isdisjoint(words))
 
-    def _fits(self, owner: bytes, name: bytes, words: frozenset[bytes]) -> bool:
-        owners = self.owners[name]
-        needed = owners.get(owner, owners.get(_ANY))
-        return needed is not None and (not needed or not needed.isdisjoint(words))
+    def _apart(self, text: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Names with a blank or the end of a line beside the dot before them, and the words before that."""
+        for match in _APART.finditer(text):
+            name = match[1]
+            if name in self._names:
+                yield last_word(text, match.start()) or _ANY, name
 
-    def _broken(self, patterns: Iterable[re.Pattern[bytes]], text: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Pairs with a blank or the end of a line beside the dot, where a pattern for it and the name matches."""
-        for match in chain.from_iterable(pattern.finditer(text) for pattern in patterns):
-            start, name = match.start(), match[0].lstrip(b"." + _BLANKS)
-            if name not in self.owners or not _BREAKS & {
-                text[start - 1 : start],
-                text[start + 1 : start + 2],
-            }:
-                continue
-            word = _LAST_WORD.search(text, max(0, start - 200), start)
-            yield word[1] if word is not None else _ANY, name
-
-    def _imported(self, text: bytes, words: frozenset[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    def _imported(self, text: bytes, words: frozenset[bytes]) -> Iterator[bytes]:
         """The names that are imported from the module of their symbol; after a star import, all such words."""
         for module, listed in _FROM.findall(text):
             for name in _NAMES.findall(listed):
-                for one in words & self.owners.keys() if name == b"*" else (name,):
+                for one in words & self._names if name == b"*" else (name,):
                     if self._matters(module + b"." + one, words):
-                        yield _ANY, one
+                        yield one
 
-    def _asked(self, text: bytes, words: frozenset[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    def _asked(self, text: bytes, words: frozenset[bytes]) -> Iterator[bytes]:
         """Names in the strings of ``getattr(torch, "load")``."""
         for pattern in _ASKED:
             for owner, name in pattern.findall(text):
-                if name in self.owners and self._fits(owner, name, words):
-                    yield _ANY, name
+                if name in self._names and any(self._fitting(owner, name, {}, words)):
+                    yield name
 
 
 @lru_cache(maxsize=1)
-def _spelled(pairs: Pairs, text: bytes) -> frozenset[tuple[bytes, bytes]]:
+def _spelled(pairs: Pairs, text: bytes) -> frozenset[Spelled]:
     """The pairs of a text, which is asked whether it has any, and then for their places."""
     return frozenset(pairs._found(text))
 
@@ -214,7 +219,7 @@ def _written(owner: bytes, name: bytes) -> re.Pattern[bytes]:
 
 @cache
 def _keyword(name: bytes) -> re.Pattern[bytes]:
-    return re.compile(name + rb"(?<!\w" + name + rb")\s*=(?!=)")
+    return re.compile(name + rb"(?<!\w" + name + rb")[\s\\]*=(?!=)")
 
 
 def _beginnings(parts: list[bytes]) -> Iterator[bytes]:
@@ -224,16 +229,13 @@ def _beginnings(parts: list[bytes]) -> Iterator[bytes]:
     return names
 
 
-def _renamed(names: set[bytes], text: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Those of the names that stand for another one, with the last part of that: ``th`` for ``torch``."""
-    for name in names & CUSTOMARY.keys():
-        yield name, CUSTOMARY[name]
+def _aliases(text: bytes) -> dict[bytes, set[bytes]]:
+    """Names that stand for others, with the last parts of those: ``th`` for ``torch``."""
+    found = {name: {full} for name, full in CUSTOMARY.items()}
     for alias in _ALIAS.finditer(text):
-        if alias[1] in names:
-            module = _LAST_WORD.search(text, max(0, alias.start() - 200), alias.start())
-            if module is not None:
-                yield alias[1], module[1]
+        if module := last_word(text, alias.start()):
+            found.setdefault(alias[1], set()).add(module)
     for match in _ASSIGNED.finditer(text):
-        assigned = _LAST_WORD.search(text, max(0, match.start() - 200), match.start())
-        if assigned is not None and assigned[1] in names:
-            yield assigned[1], match[1]
+        if assigned := last_word(text, match.start()):
+            found.setdefault(assigned, set()).add(match[1])
+    return found

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.gates import kinds, languages
+from torchmigrate.gates.calls import either
 from torchmigrate.gates.gate import Gate
 from torchmigrate.gates.kinds import MAX_METADATA_BYTES, SUFFIXES
 from torchmigrate.text.directives import MARK
@@ -25,8 +26,7 @@ def gate_of(rules: Iterable[Rule]) -> Gate:
     for rule in rules:
         tokens.update(symbol for symbol in rule.watched if symbol not in rule.pairs)
         for symbol, words in rule.pairs.items():
-            others = pairs.get(symbol, words)
-            pairs[symbol] = tuple(dict.fromkeys((*others, *words))) if words and others else ()
+            pairs[symbol] = either(pairs.get(symbol, words), words)
     paired = {symbol: pairs[symbol] for symbol in sorted(pairs.keys() - tokens)}
     return Gate.of(sorted(tokens), paired)
 

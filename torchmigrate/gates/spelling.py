@@ -8,6 +8,8 @@ from functools import lru_cache
 _NAMES = bytes(byte if chr(byte).isalnum() or byte in b"_." or byte > 127 else 32 for byte in range(256))
 """Leaves dotted names, and spaces between them."""
 
+_BLANKS = b" \t\f\r\n\\"
+
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
@@ -27,3 +29,9 @@ def spelling_of(text: bytes) -> Spelling:
     chains = frozenset(text.translate(_NAMES).split())
     dotted = tuple(chain.split(b".") for chain in chains if b"." in chain)
     return Spelling(chains, dotted, chains.union(*dotted))
+
+
+def last_word(text: bytes, end: int) -> bytes:
+    """The last part of the name that stands before byte ``end``, with only blanks between; empty if there is none."""
+    before = text[max(0, end - 200) : end].rstrip(_BLANKS).translate(_NAMES)
+    return before.rpartition(b" ")[2].rpartition(b".")[2]
