@@ -23,6 +23,9 @@ from torchmigrate.text.directives import MARK
 from torchmigrate.text.read import read
 from torchmigrate.text.source import Source, SourceError
 
+_ROOM = 1 << 20
+"""Bytes of the modules that are kept; their trees take up forty times as much."""
+
 
 @dataclass(slots=True)
 class Scan:
@@ -38,8 +41,9 @@ class Engine:
     def __init__(self, rules: RuleSet, *, edits: bool = False) -> None:
         self.rules = rules
         self._edits = edits
-        self._last: Source | None = None
-        """The last module that was read; a text in memory is looked at twice where its project matters."""
+        self._read: dict[str, Source] = {}
+        """Modules that are looked at again once their project is known, as far as there is room for their trees."""
+        self._room = _ROOM
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
 
     def open(self, path: str, data: bytes, project: Project, links: Links | None) -> Subject:
@@ -56,9 +60,18 @@ class Engine:
             source = ForeignSource.read(path, data)
             source.links = links
             return ForeignFile(source, self.rules, project)
-        if self._last is None or self._last.raw is not data or self._last.path != path:
-            self._last = read(path, data)
-        return Module(self._last, self.rules, project, links)
+        return Module(self._module(path, data), self.rules, project, links)
+
+    def _module(self, path: str, data: bytes) -> Source:
+        source = self._read.pop(path, None)
+        if source is not None:
+            self._room += len(source.raw)
+        return source if source is not None and source.raw == data else read(path, data)
+
+    def _keep(self, source: Source) -> None:
+        if type(source) is Source and len(source.raw) <= self._room:
+            self._room -= len(source.raw)
+            self._read[source.path] = source
 
     def scan(self, path: str, data: bytes, project: Project, links: Links | None = None) -> Scan:
         """Checks one file that passed gate 1. Never raises for what the file holds."""
@@ -78,6 +91,8 @@ class Engine:
         result = self._result(subject, said)
         result = with_edits(subject.source, result) if self._edits else result
         subject.release()
+        if facts.provisional and isinstance(subject, Module):
+            self._keep(subject.source)
         return Scan(result, facts)
 
     def judged(self, subject: Subject, options: Options, *, edits: bool = False) -> FileResult:

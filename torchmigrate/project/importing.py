@@ -14,7 +14,8 @@ _FROM = re.compile(
     rb"from[ \t\\\r\n]*(?<!\wfrom)((?:\.[ \t]*)*[\w.]*)[ \t\\\r\n]*(?<!\w)import\b"
     rb"[ \t\\\r\n]*(\((?:[^()#]|#[^\n]*)*\)|(?:[^\n\\;]|\\\r?\n)*)"
 )
-_IMPORT = re.compile(rb"(?:^|[;\"])[ \t]*import[ \t]+((?:[^\n\\;]|\\\r?\n)*)", re.MULTILINE)
+_IMPORT = re.compile(rb"import(?:(?<=[\s;\"]import)|(?<=\Aimport))[\s\\]+((?:[^\n\\;]|\\\r?\n)*)")
+"""Also the names behind ``from … import``, which may be modules."""
 _COMMENT = re.compile(rb"#[^\n]*")
 _NAME = re.compile(rb"[^\W\d]\w*|\*")
 _DOTTED = re.compile(rb"[^\W\d][\w.]*")
@@ -35,19 +36,23 @@ class Importing:
             self._modules.setdefault(os.fsencode(os.path.basename(module_path(path))), set()).update(encoded)
             if os.path.splitext(os.path.basename(path))[0] == "__init__":
                 self._packages |= encoded
-        self._names = set().union(*self._modules.values())
         self._includes = _includes(headers)
 
     def concerns(self, path: str, text: bytes) -> bool:
         """Whether the file at ``path`` includes a header, or imports a name, its module, or all that is in there."""
         if language_of(path) is not None:
             return self._includes is not None and self._includes.search(text) is not None
-        if b"import" not in text or not any(name in text for name in self._names):
+        if b"import" not in text or not self._may_be_spelled(text):
             return False
         return any(self._takes(module, listed, text) for module, listed in _FROM.findall(text)) or any(
             self._is_spelled(self._of(dotted), text)
             for found in _IMPORT.findall(text)
             for dotted in _DOTTED.findall(found)
+        )
+
+    def _may_be_spelled(self, text: bytes) -> bool:
+        return any(name in text for name in self._packages) or any(
+            module in text and any(name in text for name in names) for module, names in self._modules.items()
         )
 
     def _of(self, module: bytes) -> set[bytes]:

@@ -29,6 +29,9 @@ class Incomplete(Exception):
     """A rule asks about a project of which not all files are known yet; it is asked again when they are."""
 
 
+_ROOM = 32 << 20
+"""Bytes of texts that are kept for the next search."""
+
 Sought = tuple[tuple[str, ...], tuple[str, ...]]
 """Words and regular expressions that a file is searched for."""
 
@@ -62,8 +65,14 @@ class Project:
         self._spelling: dict[
             tuple[tuple[Sought, ...], str, tuple[str, ...] | None], list[tuple[str, int]]
         ] = {}
+        self._texts: dict[str, bytes] = {}
+        self._room = _ROOM
         for path in self._paths:
             self._by_stem.setdefault(_stem(path), []).append(path)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the texts, which another process reads faster than it is sent them."""
+        return {**self.__dict__, "_texts": {}, "_room": _ROOM}
 
     def shown(self, path: str) -> str:
         """How messages name one of the files: as what is found in it would be shown."""
@@ -87,6 +96,14 @@ class Project:
             return self._read(path)
         except OSError:
             return None
+
+    def _kept(self, path: str) -> bytes | None:
+        """The text of a file that is searched for one thing after the other; a bounded number of them is kept."""
+        text = self._texts.get(path)
+        if text is None and (text := self.text(path)) is not None and len(text) <= self._room:
+            self._room -= len(text)
+            self._texts[path] = text
+        return text
 
     def judged(self, fix: Fix) -> Fix:
         """A fix whose ground is what the project does, as it is right to offer: unsafe where not all of it is seen."""
@@ -141,11 +158,8 @@ class Project:
             for words, expressions in sought
         ]
         for path in paths:
-            if path == beside or self._read is None:
-                continue
-            try:
-                text = self._read(path)
-            except OSError:
+            text = self._kept(path) if path != beside else None
+            if text is None:
                 continue
             for words, expressions in encoded:
                 if not all(word in text for word in words):

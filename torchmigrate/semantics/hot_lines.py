@@ -30,7 +30,9 @@ class HotLines:
         self._names = names
         self._links = links
         self._hiding: set[str] = set()
+        self._hot: set[int] = set()
         self._lines: list[int] = []
+        """The same in order."""
         self._find()
 
     def reach(self, node: ast.stmt | ast.expr) -> bool:
@@ -43,8 +45,8 @@ class HotLines:
 
     def _find(self) -> None:
         """Finds the lines that spell a token, or a name that hides one, until no new such name appears."""
-        text, line_of = self._source.text, self._source.line_of
-        hot = set(map(line_of, self._watch.gate.positions(text)))
+        text, line_of, hot = self._source.text, self._source.line_of, self._hot
+        hot.update(map(line_of, self._watch.gate.positions(text)))
         fresh = {
             name
             for scope in self._scopes.all
@@ -52,26 +54,28 @@ class HotLines:
             for name in self._brought_by(star.module)
         }
         waiting = [
-            (scope, name)
+            (scope, name, bindings)
             for scope in self._scopes.all
-            for name, bindings in scope.bindings.items()
-            if any(binding.kind is not BindingKind.OTHER for binding in bindings)
+            for name, all_bindings in scope.bindings.items()
+            if (bindings := [binding for binding in all_bindings if binding.kind is not BindingKind.OTHER])
         ]
+        known = -1
         while True:
             self._hiding |= fresh
             hot.update(map(line_of, spelled(fresh, text)))
-            self._lines = sorted(hot)
+            if len(hot) == known:
+                return
+            known, self._lines = len(hot), sorted(hot)
             fresh, cold = set(), []
-            for scope, name in waiting:
-                if not any(self._may_hide(binding) for binding in scope.bindings[name]):
-                    cold.append((scope, name))
+            for one in waiting:
+                scope, name, bindings = one
+                if not self._may_hide(bindings):
+                    cold.append(one)
                 elif name not in self._hiding:
                     resolved = self._names.resolve_name(name, scope)
                     if resolved and any(map(self._hides, resolved.names)):
                         fresh.add(name)
             waiting = cold
-            if not fresh:
-                return
 
     def _hides(self, target: str) -> bool:
         return self._watch.hides_token(target) or (
@@ -84,7 +88,11 @@ class HotLines:
             if target.startswith(module + ".") and target.count(".") == module.count(".") + 1:
                 yield target.removeprefix(module + ".").removesuffix("()")
 
-    def _may_hide(self, binding: Binding) -> bool:
-        if binding.kind in (BindingKind.IMPORT, BindingKind.FROM):
-            return True
-        return binding.value is not None and self.reach(binding.value)
+    def _may_hide(self, bindings: list[Binding]) -> bool:
+        for binding in bindings:
+            value = binding.value
+            if value is None:
+                return True  # an import
+            if value.lineno in self._hot or (value.end_lineno != value.lineno and self.reach(value)):
+                return True
+        return False

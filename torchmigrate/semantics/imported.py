@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from torchmigrate.gates.watch import Watch
 from torchmigrate.model.vocabulary import Kind
-from torchmigrate.semantics.hot_lines import HotLines
 from torchmigrate.semantics.resolve import Names, Resolved, root
 from torchmigrate.semantics.scopes import BindingKind, Place, Scope
-from torchmigrate.semantics.statements import Scopes
 from torchmigrate.semantics.use import Use
 
 _TOPS = ("torch", "functorch")
@@ -22,10 +20,8 @@ _PLUGINS = frozenset({"gcu", "hpu", "ipu", "mlu", "musa", "npu", "sdaa", "xla"})
 _BELOW = tuple(f"{top}." for top in _TOPS)
 
 
-def imported(
-    scopes: Scopes, names: Names, watch: Watch, hot: HotLines, found: Sequence[Use]
-) -> Iterator[Use]:
-    """Symbols that an import names and nothing in ``found``.
+def imported(places: Iterable[Place], names: Names, watch: Watch, found: Sequence[Use]) -> Iterator[Use]:
+    """Symbols that an import at one of the places names and nothing in ``found``.
 
     They are imported for others, left behind, or under a name that means something else after another branch; and
     modules that are symbols.
@@ -35,9 +31,9 @@ def imported(
         for use in found
         if isinstance(inner := root(use.node), ast.Name)
     }
-    for place in scopes.places:
+    for place in places:
         statement = place.statement
-        if not isinstance(statement, (ast.Import, ast.ImportFrom)) or not hot.reach(statement):
+        if not isinstance(statement, (ast.Import, ast.ImportFrom)):
             continue
         for alias in statement.names:
             if isinstance(statement, ast.Import):

@@ -86,6 +86,8 @@ class Place:
     parent: Place | None
     block: list[ast.stmt]
     """The statements that this one stands among."""
+    end: int = 0
+    """Which of all places follows the last one inside of this statement."""
 
     def ancestors(self) -> Iterator[ast.stmt]:
         """The enclosing statements, innermost first, definitions included."""

@@ -85,6 +85,7 @@ class Scopes:
             handler = _HANDLERS.get(type(statement))
             if handler is not None:
                 handler(self, statement, scope, place)
+            place.end = len(self.places)
 
     def _import(self, statement: ast.Import, scope: Scope, _place: Place) -> None:
         for alias in statement.names:

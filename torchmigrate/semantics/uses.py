@@ -6,7 +6,7 @@ Only statements are walked that stand on a line with a token, or with a name tha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TypeVar, cast
 
@@ -16,7 +16,7 @@ from torchmigrate.semantics.hot_lines import HotLines
 from torchmigrate.semantics.imported import imported
 from torchmigrate.semantics.links import Links
 from torchmigrate.semantics.resolve import Names
-from torchmigrate.semantics.scopes import BindingKind
+from torchmigrate.semantics.scopes import BindingKind, Place
 from torchmigrate.semantics.statements import Scopes
 from torchmigrate.semantics.use import Use
 from torchmigrate.semantics.walk import Walk
@@ -61,12 +61,23 @@ class Uses:
     @cached_property
     def found(self) -> list[Use]:
         """Every use, in order of position."""
-        for place in self.scopes.places:
-            if self._hot.reach(place.statement):
-                self._walk.through(place)
+        hot = list(self._hot_places())
+        for place in hot:
+            self._walk.through(place)
         walked = self._walk.found
-        found = [*walked, *imported(self.scopes, self.names, self.watch, self._hot, walked)]
+        found = [*walked, *imported(hot, self.names, self.watch, walked)]
         return sorted(found, key=lambda use: (use.node.lineno, use.node.col_offset))
+
+    def _hot_places(self) -> Iterator[Place]:
+        """The statements in which a use may stand, in order."""
+        places, at = self.scopes.places, 0
+        while at < len(places):
+            place = places[at]
+            if self._hot.reach(place.statement):
+                yield place
+                at += 1
+            else:
+                at = place.end
 
     @property
     def unlinked(self) -> set[str]:
