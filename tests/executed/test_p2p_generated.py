@@ -59,7 +59,7 @@ def programs(draw: Any) -> str:
 
 
 @given(text=programs())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_generated_program_is_judged_as_the_bench_judges_it(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.py"

@@ -28,7 +28,7 @@ from torchmigrate.run import sharing, together
 from torchmigrate.run.journals import journals_in
 
 FILES = 500
-KILLS = 200
+KILLS = 100
 CALLS = ("open", "dup", "chown", "chmod", "replace", "unlink", "close")
 """The functions of `os` by which a file is replaced."""
 

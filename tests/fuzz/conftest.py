@@ -13,7 +13,7 @@ from hypothesis.strategies import SearchStrategy
 
 from tests.fuzz.harness import rules_compiled_once
 
-USUAL = 1_060
+USUAL = 704
 """What the shares of all tests add up to."""
 
 

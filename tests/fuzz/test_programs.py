@@ -22,7 +22,7 @@ def test_fixing_holds_its_promises(fuzz: Fuzz) -> None:
     def check(program: Program, chosen: Sequence[str]) -> None:
         hold(program.text.encode(), chosen)
 
-    fuzz.run(175, check, programs(), flags)
+    fuzz.run(105, check, programs(), flags)
 
 
 def test_aliases_do_not_matter(fuzz: Fuzz) -> None:
@@ -31,7 +31,7 @@ def test_aliases_do_not_matter(fuzz: Fuzz) -> None:
         other = program.but(names=others)
         assert lines(checked(other.text.encode())) == expected, other.text
 
-    fuzz.run(100, check, programs(), names())
+    fuzz.run(60, check, programs(), names())
 
 
 def test_it_does_not_matter_how_symbols_are_imported(fuzz: Fuzz) -> None:
@@ -41,7 +41,7 @@ def test_it_does_not_matter_how_symbols_are_imported(fuzz: Fuzz) -> None:
         assert codes(checked(other.text.encode())) == expected, other.text
         hold(other.text.encode(), chosen)
 
-    fuzz.run(100, check, st.data(), programs(), flags)
+    fuzz.run(60, check, st.data(), programs(), flags)
 
 
 def test_it_does_not_matter_whether_imports_stand_in_the_function(fuzz: Fuzz) -> None:
@@ -51,7 +51,7 @@ def test_it_does_not_matter_whether_imports_stand_in_the_function(fuzz: Fuzz) ->
         assert codes(checked(other.text.encode())) == codes(checked(program.text.encode())), other.text
         hold(other.text.encode(), chosen)
 
-    fuzz.run(75, check, programs(), flags)
+    fuzz.run(45, check, programs(), flags)
 
 
 def test_layout_does_not_matter(fuzz: Fuzz) -> None:
@@ -61,7 +61,7 @@ def test_layout_does_not_matter(fuzz: Fuzz) -> None:
         assert codes(checked(other.encode(), chosen)) == codes(plain), other
         hold(other.encode(), chosen)
 
-    fuzz.run(90, check, st.data(), programs(), flags)
+    fuzz.run(54, check, st.data(), programs(), flags)
 
 
 def test_a_notebook_is_like_a_module(fuzz: Fuzz) -> None:
@@ -77,7 +77,7 @@ def test_a_notebook_is_like_a_module(fuzz: Fuzz) -> None:
             "the JSON around changed"
         )
 
-    fuzz.run(50, check, st.data(), programs(), flags)
+    fuzz.run(30, check, st.data(), programs(), flags)
 
 
 @pytest.mark.parametrize("encoding", containers.ENCODINGS, ids=str)
@@ -94,7 +94,7 @@ def test_the_encoding_does_not_matter(fuzz: Fuzz, encoding: containers.Encoding)
             assert encoding.decoded(fixed.after) == containers.with_ends(expected, ends)
 
     some_ends = st.lists(st.sampled_from(containers.LINE_ENDS), min_size=1, max_size=3)
-    fuzz.run(25, check, programs(), some_ends, st.booleans(), flags)
+    fuzz.run(15, check, programs(), some_ends, st.booleans(), flags)
 
 
 def test_what_is_not_torch_is_left_alone(fuzz: Fuzz) -> None:
@@ -102,4 +102,4 @@ def test_what_is_not_torch_is_left_alone(fuzz: Fuzz) -> None:
         found = checked(text.encode(), chosen)
         assert not found.findings, f"{invariants.lines(found)}\n{text}"
 
-    fuzz.run(150, check, negatives(), flags)
+    fuzz.run(90, check, negatives(), flags)
