@@ -84,7 +84,12 @@ def test_what_does_not_is_turned_away(text: str) -> None:
 
 
 CALLS = Pairs.of(
-    {"torch.load": ("!weights_only=",), "torch.add": (">2",), "torch.flatten": ("dims=", "out_dim=")}
+    {
+        "torch.load": ("!weights_only=",),
+        "torch.add": (">2",),
+        "torch.flatten": ("dims=", "out_dim="),
+        "torch.cross": ("!dim=", "<3"),
+    }
 )
 
 
@@ -109,6 +114,8 @@ CALLS = Pairs.of(
         "torch.flatten(x, dims=d)",
         "torch.flatten(x, 1, out_dim\\\n = 'a')",
         "partial(torch.flatten, dims=d)",
+        "torch.cross(a, b)",
+        "torch.cross(a, b, out=c)",
     ],
 )
 def test_calls_that_matter_pass(text: str) -> None:
@@ -126,6 +133,8 @@ def test_calls_that_matter_pass(text: str) -> None:
         "torch.add(x, (1, 2, 3), alpha=4, out=[y, z])",
         "torch.add(f(1, 2, 3) * 2)",
         "torch.flatten(x, start_dim=1)  # dims=",
+        "torch.cross(a, b, 1)",
+        "torch.cross(a, b, dim=1)",
     ],
 )
 def test_calls_that_are_settled_do_not(text: str) -> None:

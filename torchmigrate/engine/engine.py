@@ -91,7 +91,7 @@ class Engine:
         result = self._result(subject, said)
         result = with_edits(subject.source, result) if self._edits else result
         subject.release()
-        if facts.provisional and isinstance(subject, Module):
+        if facts.provisional and not project.is_complete and isinstance(subject, Module):
             self._keep(subject.source)
         return Scan(result, facts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ _LONGEST = 4000
 
 def excuses(words: Iterable[str]) -> tuple[str, ...]:
     """Those of a symbol's words that say which of its calls do not matter."""
-    return tuple(word for word in words if word[0] in "!>")
+    return tuple(word for word in words if word[0] in "!<>")
 
 
 def either(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
@@ -38,7 +39,8 @@ class Calls:
     needed: frozenset[bytes] = frozenset()
     """Keywords of which a call has to give one; none: it need not."""
     excused: frozenset[bytes] = frozenset()
-    """``!name=``: a call that gives the keyword does not matter; ``>2``: nor does one of two positional arguments or fewer."""
+    """``!name=``: a call that gives the keyword does not matter; ``>2``: nor does one of two positional arguments or fewer;
+    ``<2``: nor one of two or more."""
 
     @classmethod
     def of(cls, words: Sequence[str]) -> Calls:
@@ -61,8 +63,10 @@ class Calls:
         return frozenset(word[1:-1] for word in self.excused if word.startswith(b"!"))
 
     @cached_property
-    def _positions(self) -> int:
-        return max((int(word[1:]) for word in self.excused if word.startswith(b">")), default=-1)
+    def _range(self) -> tuple[int, float]:
+        more = [int(word[1:]) for word in self.excused if word.startswith(b">")]
+        fewer = [int(word[1:]) for word in self.excused if word.startswith(b"<")]
+        return max(more, default=-1), min(fewer, default=math.inf)
 
     def concern(self, text: bytes, at: int) -> bool:
         """Whether the use of the symbol whose name ends at byte ``at`` may matter: if in doubt, it does."""
@@ -93,5 +97,5 @@ class Calls:
             return True
         if self.needed and self.needed.isdisjoint(given):
             return False
-        positional = arguments + filled - len(given)
-        return self._settling.isdisjoint(given) and (self._positions < 0 or positional > self._positions)
+        more, fewer = self._range
+        return self._settling.isdisjoint(given) and more < arguments + filled - len(given) < fewer
