@@ -19,7 +19,7 @@ from hypothesis import given
 from tests.support import check_text, fix_text, fixed, settings_of
 from torchmigrate.cli.commands import cli
 from torchmigrate.documents.document import Document
-from torchmigrate.documents.references import Reference
+from torchmigrate.documents.references import Reference, Role
 from torchmigrate.documents.toml import strings
 from torchmigrate.documents.values import expand
 from torchmigrate.documents.verify import verify
@@ -459,3 +459,13 @@ def test_hooks_are_given_the_files_that_a_run_over_the_folder_looks_at(names: li
 def test_the_hooks_say_so() -> None:
     hooks = (Path(__file__).parents[1] / ".pre-commit-hooks.yaml").read_text()
     assert hooks.count("- id:") == hooks.count(f"  files: '{languages.paths()}'\n")
+
+
+@pytest.mark.parametrize(
+    ("place", "role"),
+    [("ci/repository/requirements.txt", Role.INSTALL), ("ci/repository/ci/requirements.txt", Role.TEST)],
+)
+def test_folders_above_a_repository_tell_nothing(tmp_path: Path, place: str, role: Role) -> None:
+    (tmp_path / "ci" / "repository" / ".git").mkdir(parents=True)
+    (reference,) = Document.read(tmp_path / place, b"torch==2.9\n").references
+    assert reference.unit.role is role

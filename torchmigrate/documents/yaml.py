@@ -6,6 +6,7 @@ commands, and a file with templates in it (``{{ … }}``) is no YAML before they
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from torchmigrate.documents.references import Environment, Role, Style, Unit
 from torchmigrate.documents.values import lines, unquoted
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
+from torchmigrate.project.folders import tree_of
 from torchmigrate.text.source import SourceError
 
 _CONDA = re.compile(r"^(?:dependencies|requirements):[ \t]*(?:#.*)?\r?$", re.MULTILINE)
@@ -277,5 +279,13 @@ TESTS = re.compile(
 
 
 def role_of(path: str) -> Role:
-    """What the file at ``path`` installs for."""
-    return Role.TEST if TESTS.search(path) else Role.INSTALL
+    """What the file at ``path`` installs for. The folders above its project tell nothing about it."""
+    return Role.TEST if TESTS.search(path) and TESTS.search(_inside(path)) else Role.INSTALL
+
+
+def _inside(path: str) -> str:
+    """The path in its repository or project, with slashes; without one, the end of it if it is absolute."""
+    top = tree_of(os.path.dirname(path))
+    if top is not None:
+        return os.path.relpath(path, top).replace(os.sep, "/")
+    return "/".join(path.split("/")[-3:]) if os.path.isabs(path) else path
