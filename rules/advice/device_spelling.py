@@ -36,6 +36,7 @@ from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
+from ._seen.devices import is_bound, needs_library
 from ._seen.nodes import body_around, names_around, own
 from ._seen.trials import is_trial
 
@@ -91,7 +92,7 @@ _ONE_KIND = re.compile(
         r"torch\.device\(\s*[\"']cuda[\"']\s*(?:,|\)(?!\s*if\b))|"
         rf"torch\.cuda\.(?!(?:{_PORTABLE})\b)\w|torch\.version\.(?:cuda|hip)|ProfilerActivity\.CUDA"
         r"|torch\.cuda\.\w+\(\s*(?:device\s*=\s*)?[\"']cuda|\bfork_rng\((?![^)\n]*device_type)"
-        r"|\b(?:cuda_stream|sycl_queue|nccl|nvtx|triton|cupy|jax|pynvml|vllm|sglang|megatron|transformer_engine|apex|deepspeed|tensorrt|flash_attn|cpp_extension|get_device_capability)\b"
+        r"|\b(?!\w*swith\b)\w+\(\s*[\"']cuda[\"']\s*[,)](?!\s*if\b)|\b(?:cuda_stream|sycl_queue)\b"
     ).encode()
 )
 """What makes a file one for a single kind of device."""
@@ -100,13 +101,6 @@ _ASKED = re.compile(
     rb"cuda\.is_available\(\)[ \t]*:\s*(?:return\b|[\w.]+[ \t]*=)\s*(?:torch\.device\(\s*)?[\"']cuda[\"']"
 )
 """CUDA's name where it was asked whether there is a device."""
-
-_KERNELS = {" .cu .cuh ": r"__global__"}
-_BOUND = (
-    (("cpp_extension",), ("CUDAExtension",)),
-    (("pynvml",), (r"(?m)^\s*(?:import|from)\s+pynvml\b",)),
-)
-"""What some file of a project says that is for NVIDIA's GPUs."""
 
 _KNOWN = re.compile(rb"torch\.accelerator\b|hasattr\(\s*torch\s*,\s*[\"']accelerator[\"']")
 
@@ -118,7 +112,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     name = ctx.source.path.replace("\\", "/").rpartition("/")[2]
     if any(_OWN_NAME.search(own) for own in (name, *names_around(use))) or _is_for_one_device(use, ctx):
         return
-    if ctx.uses.once((rule.code, "of one kind"), lambda: _is_of_one_kind(ctx)) or _is_bound(ctx):
+    if ctx.uses.once((rule.code, "of one kind"), lambda: _is_of_one_kind(ctx)) or is_bound(ctx):
         return
     if any(_moves(node) for node in _unguarded(body_around(use, ctx))):
         return
@@ -138,7 +132,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _is_of_one_kind(ctx: Context) -> bool:
     """Whether the file is for one kind of device, or knows `torch.accelerator` already."""
     text = ctx.source.text
-    return bool(_ONE_KIND.search(_ASKED.sub(b"", text)) or _KNOWN.search(text)) or is_trial(ctx)
+    named = _ONE_KIND.search(_ASKED.sub(b"", text)) or _KNOWN.search(text)
+    return bool(named) or needs_library(ctx) or is_trial(ctx)
 
 
 def _unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
@@ -153,11 +148,6 @@ def _unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
 def _moves(node: ast.AST) -> bool:
     """Whether a tensor or a module is moved to CUDA: ``model.cuda()``."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda"
-
-
-def _is_bound(ctx: Context) -> bool:
-    """Whether the project has kernels in CUDA, builds some, or asks NVIDIA's driver."""
-    return any(ctx.elsewhere(_KERNELS)) or bool(ctx.project.spelling(*_BOUND, beside=""))
 
 
 _FOUND = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from torchmigrate.semantics.scopes import Scope
 
 _FILLS = frozenset({"ones", "full", "zeros", "ones_like", "tensor", "full_like"})
+_NUMBERS = frozenset(
+    {"float", "finfo", "iinfo", "zeros_like", "new_zeros", "new_ones", "new_full", "new_tensor"}
+)
 _KEEPS = frozenset({"to", "bool", "unsqueeze", "view", "expand", "contiguous", "reshape"})
 _CHANGES = frozenset({"float", "type", "logical_not", "half", "bfloat16"})
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
@@ -49,7 +52,8 @@ class Masks:
         if isinstance(node, ast.Attribute):
             return self._attribute(node, depth)
         if isinstance(node, ast.Subscript):
-            return self.pattern(node.value, scope, depth - 1)
+            found = self.pattern(node.value, scope, depth - 1)
+            return found if _is_leading(node) else _changed(found)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Invert, ast.USub)):
             return _changed(self.pattern(node.operand, scope, depth - 1))
         if isinstance(node, ast.Call):
@@ -69,14 +73,36 @@ class Masks:
         if name in ("tril", "triu"):
             filled = node.args[0] if of_torch and node.args else receiver
             return self._triangle(node, filled, at=1 if of_torch else 0)
-        if name == "masked_fill" and node.args and not of_torch:
-            return _changed(self.pattern(node.args[0], scope, depth - 1))
+        if name == "masked_fill" and receiver is not None and node.args and not of_torch:
+            return self._chosen(node.args[0], [receiver], scope, depth)
         if name == "where" and of_torch and node.args:
-            return _changed(self.pattern(node.args[0], scope, depth - 1))
+            return self._chosen(node.args[0], node.args[1:], scope, depth)
         if receiver is None or of_torch or name not in _KEEPS | _CHANGES:
             return None
         found = self.pattern(receiver, scope, depth - 1)
         return _changed(found) if name in _CHANGES else found
+
+    def _chosen(
+        self, condition: ast.expr, values: list[ast.expr], scope: Scope, depth: int
+    ) -> Pattern | None:
+        """A pattern that chooses among ``values``, none of which is data of its own, as a learned bias is."""
+        found = _changed(self.pattern(condition, scope, depth - 1))
+        plain = all(self._is_filled(value, scope, depth) for value in values)
+        return found if plain else None
+
+    def _is_filled(self, node: ast.expr, scope: Scope, depth: int) -> bool:
+        """Whether an expression is one number, or a tensor of one, or a pattern itself."""
+        if isinstance(node, ast.Name):
+            value = self._ctx.uses.flow.definition(node, scope)
+            return value is not None and depth > 0 and self._is_filled(value, scope, depth - 1)
+        if isinstance(node, ast.UnaryOp):
+            return self._is_filled(node.operand, scope, depth)
+        inner = node.value if isinstance(node, ast.Attribute) else node
+        if isinstance(inner, ast.Call) and leaf(inner.func) in _FILLS | _NUMBERS:
+            return True
+        if isinstance(node, ast.Constant) or (isinstance(node, ast.Attribute) and node.attr == "inf"):
+            return True
+        return self.pattern(node, scope, depth - 1) is not None
 
     def _triangle(self, node: ast.Call, filled: ast.expr | None, at: int) -> Pattern | None:
         if (
@@ -130,6 +156,16 @@ class Masks:
             waiting += [value] if value is not None else []
             waiting += ast.iter_child_nodes(part)
         return Pattern.POSITIONS if counted and added >= 2 else None
+
+
+def _is_leading(node: ast.Subscript) -> bool:
+    """Whether as many rows as columns are taken, from the first on: ``mask[:, :, :n, :n]``, and not ``mask[i : i + n]``."""
+    indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    slices = [index for index in indices if isinstance(index, ast.Slice)]
+    others = [index for index in indices if not isinstance(index, ast.Slice)]
+    lengths = {ast.unparse(one.upper) for one in slices if one.upper is not None}
+    whole = all(one.lower is None and one.step is None for one in slices)
+    return whole and len(lengths) <= 1 and all(isinstance(other, ast.Constant) for other in others)
 
 
 def _kept(node: ast.AST, name: str) -> ast.expr | None:
