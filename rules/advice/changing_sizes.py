@@ -36,11 +36,12 @@ from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
-from ._seen.nodes import body_around, own
+from ._seen.nodes import own
 from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Scope
 
 rule = Rule(
     code="AD928",
@@ -61,14 +62,18 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     name = _name(use)
     if name is None or _DECIDED.search(ctx.source.text) or is_trial(ctx):
         return
-    for loop in own(body_around(use, ctx)):
-        if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
-            continue
-        for call in own(loop.body):
-            called = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == name
-            if called and any(_is_sized(given, loop, use, ctx) for given in call.args):  # type: ignore[attr-defined]
-                yield from advise(use, ctx, at=call)
-                return
+    owner = use.place.scope.find(name)
+    for scope in (scope for scope in ctx.uses.scopes.all if scope.find(name) is owner):
+        for loop in own(scope.node.body):
+            if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
+                continue
+            for call in own(loop.body):
+                called = (
+                    isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == name
+                )
+                if called and any(_is_sized(given, loop, scope, ctx) for given in call.args):  # type: ignore[attr-defined]
+                    yield from advise(use, ctx, at=call)
+                    return
 
 
 def _name(use: Use) -> str | None:
@@ -80,11 +85,11 @@ def _name(use: Use) -> str | None:
     return made.targets[0].id if plain else None  # type: ignore[attr-defined]
 
 
-def _is_sized(node: ast.expr, loop: ast.For, use: Use, ctx: Context) -> bool:
+def _is_sized(node: ast.expr, loop: ast.For, scope: Scope, ctx: Context) -> bool:
     """Whether a tensor is made with the loop's number as a size."""
     if isinstance(node, ast.Name):
-        value = ctx.uses.flow.definition(node, use.place.scope)
-        return value is not None and not isinstance(value, ast.Name) and _is_sized(value, loop, use, ctx)
+        value = ctx.uses.flow.definition(node, scope)
+        return value is not None and not isinstance(value, ast.Name) and _is_sized(value, loop, scope, ctx)
     if not isinstance(node, ast.Call) or leaf(node.func) not in _MAKES:
         return False
     sizes = [

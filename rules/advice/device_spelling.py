@@ -29,10 +29,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.dataflow import Escape
 from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
@@ -98,7 +99,7 @@ _ONE_KIND = re.compile(
 """What makes a file one for a single kind of device."""
 
 _ASKED = re.compile(
-    rb"cuda\.is_available\(\)[ \t]*:\s*(?:return\b|[\w.]+[ \t]*=)\s*(?:torch\.device\(\s*)?[\"']cuda[\"']"
+    rb"cuda\.is_available\(\)[ \t]*:[ \t]*(?:#[^\n]*)?\s*(?:return\b|[\w.]+[ \t]*=)\s*(?:torch\.device\(\s*)?[\"']cuda[\"']"
 )
 """CUDA's name where it was asked whether there is a device."""
 
@@ -117,10 +118,12 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if any(_moves(node) for node in _unguarded(body_around(use, ctx))):
         return
     if use.symbol == _AVAILABLE:
-        instead = _instead(use)
-        if instead is not None:
-            message = f"`{instead}` finds any accelerator, and not CUDA alone"
-            yield from advise(use, ctx, message, since=(2, 7))
+        parents = ctx.uses.flow.parents
+        for test in _tests(use, ctx):
+            instead = _instead(test, parents)
+            if instead is not None:
+                message = f"`{instead}` finds any accelerator, and not CUDA alone"
+                yield from advise(use, ctx, message, at=None if test is use.call else test, since=(2, 7))
         return
     new, since = _SYMBOLS[use.symbol]
     raises = "; it raises where there is none" if new in _QUIET else ""
@@ -153,19 +156,41 @@ def _moves(node: ast.AST) -> bool:
 _FOUND = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
 
 
-def _instead(use: Use) -> str | None:
+def _tests(use: Use, ctx: Context) -> Iterator[ast.expr]:
+    """Where the answer is asked for: the call itself, or the reads of the variable that keeps it."""
+    if use.call is not None:
+        try:
+            yield from list(ctx.uses.flow.places(use.call, use.place.scope))
+        except Escape:
+            return
+
+
+def _instead(test: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> str | None:
     """What says ``"cuda" if torch.cuda.is_available() else "cpu"`` for all accelerators: a device, or its name."""
-    parents = use.parents
-    choice = parents[-2] if len(parents) > 1 else None
-    if not isinstance(choice, ast.IfExp) or choice.test is not use.call:
+    choice = parents.get(test)
+    if isinstance(choice, ast.If) and choice.test is test:
+        (to, value), (other, otherwise) = _given(choice.body), _given(choice.orelse)
+        around = None
+        if to is None or to != other:
+            return None
+    elif isinstance(choice, ast.IfExp) and choice.test is test:
+        value, otherwise, around = choice.body, choice.orelse, parents.get(choice)
+    else:
         return None
-    if (_device(choice.body), _device(choice.orelse)) != ("cuda", "cpu"):
+    if value is None or otherwise is None or (_device(value), _device(otherwise)) != ("cuda", "cpu"):
         return None
-    around = parents[-3]
-    if isinstance(choice.body, ast.Call) or (isinstance(around, ast.Call) and leaf(around.func) == "device"):
+    if isinstance(value, ast.Call) or (isinstance(around, ast.Call) and leaf(around.func) == "device"):
         indexed = isinstance(around, ast.Call) and len(around.args) + len(around.keywords) > 1
-        return None if indexed and not isinstance(choice.body, ast.Call) else _FOUND
+        return None if indexed and not isinstance(value, ast.Call) else _FOUND
     return f"({_FOUND}).type"
+
+
+def _given(body: list[ast.stmt]) -> tuple[str | None, ast.expr | None]:
+    """What the only statement of a body sets or returns, and to what."""
+    only = body[0] if len(body) == 1 else None
+    if isinstance(only, ast.Assign) and len(only.targets) == 1:
+        return ast.unparse(only.targets[0]), only.value
+    return ("return", only.value) if isinstance(only, ast.Return) else (None, None)
 
 
 def _device(node: ast.expr) -> str | None:

@@ -60,8 +60,15 @@ def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
     index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
     if not (isinstance(index, ast.Name) and isinstance(target, ast.Name) and index.id == target.id):
         return False
-    counted = isinstance(over, ast.Call) and leaf(over.func) == "range" and len(over.args) == 1
-    return counted and is_batch(node.value, use, ctx) and not _is_bound(node.value.id, loop)
+    return _is_counted(over) and is_batch(node.value, use, ctx) and not _is_bound(node.value.id, loop)
+
+
+def _is_counted(over: ast.expr) -> bool:
+    """Whether a loop counts from 0 on: ``range(n)``, ``range(0, n)``."""
+    if not (isinstance(over, ast.Call) and leaf(over.func) == "range"):
+        return False
+    start = over.args[0] if len(over.args) == 2 else None
+    return len(over.args) == 1 or (isinstance(start, ast.Constant) and start.value == 0)
 
 
 def mentions(node: ast.AST, loop: Loop) -> bool:

@@ -48,6 +48,9 @@ class Masks:
             return None
         if isinstance(node, ast.Name):
             value = self._ctx.uses.flow.definition(node, scope)
+            filled = self._filled(node.id, scope) if value is not None else None
+            if filled is not None:
+                return self._called(filled, scope, depth)
             return None if value is None else self.pattern(value, scope, depth - 1)
         if isinstance(node, ast.Attribute):
             return self._attribute(node, depth)
@@ -64,16 +67,28 @@ class Masks:
         if isinstance(node, ast.Compare) and isinstance(sides[-1], ast.Constant):
             found = _changed(self.pattern(sides[0], scope, depth - 1))
             return found or self._of_positions(node, scope)
+        if _holds_against_itself(node):
+            return Pattern.POSITIONS
         return self._of_positions(node, scope) if sides else None
+
+    def _filled(self, name: str, scope: Scope) -> ast.Call | None:
+        """The only statement of a function that writes into a tensor: ``bias.masked_fill_(hidden, -inf)``."""
+        written = [
+            node
+            for statement in scope.node.body
+            if isinstance(statement, ast.Expr) and isinstance(node := statement.value, ast.Call)
+            if isinstance(node.func, ast.Attribute) and leaf(node.func.value) == name
+        ]
+        return written[0] if len(written) == 1 and leaf(written[0].func) == "masked_fill_" else None
 
     def _called(self, node: ast.Call, scope: Scope, depth: int) -> Pattern | None:
         name, receiver = leaf(node.func), node.func.value if isinstance(node.func, ast.Attribute) else None
         resolved = self._ctx.uses.names.resolve(node.func, scope)
         of_torch = resolved is not None and "()" not in resolved.names[0]
-        if name in ("tril", "triu"):
+        if name in ("tril", "triu", "tril_", "triu_"):
             filled = node.args[0] if of_torch and node.args else receiver
             return self._triangle(node, filled, at=1 if of_torch else 0)
-        if name == "masked_fill" and receiver is not None and node.args and not of_torch:
+        if name in ("masked_fill", "masked_fill_") and receiver is not None and node.args and not of_torch:
             return self._chosen(node.args[0], [receiver], scope, depth)
         if name == "where" and of_torch and node.args:
             return self._chosen(node.args[0], node.args[1:], scope, depth)
@@ -115,13 +130,14 @@ class Masks:
             inner = filled.func.value if isinstance(filled.func, ast.Attribute) else None
             outer = next((one for one in (inner, *filled.args) if isinstance(one, ast.Call)), None)
             return Pattern.POSITIONS if self._triangle(filled, outer, at=0) is not None else None
-        if not (isinstance(filled, ast.Call) and leaf(filled.func) in _FILLS):
+        full = filled.left if isinstance(filled, ast.BinOp) and isinstance(filled.op, ast.Mult) else filled
+        if filled is None or not (isinstance(full, ast.Call) and leaf(full.func) in _FILLS):
             return None
         given = next((keyword.value for keyword in node.keywords if keyword.arg == "diagonal"), None)
         given = node.args[at] if given is None and len(node.args) > at else given
         diagonal = 0 if given is None else getattr(given, "value", None)
-        lower = leaf(node.func) == "tril" and diagonal == 0
-        additive = leaf(node.func) == "triu" and diagonal == 1 and "inf" in ast.unparse(filled)
+        lower = leaf(node.func) in ("tril", "tril_") and diagonal == 0
+        additive = leaf(node.func) in ("triu", "triu_") and diagonal == 1 and "inf" in ast.unparse(filled)
         return Pattern.CAUSAL if lower or additive else Pattern.POSITIONS
 
     def _attribute(self, node: ast.Attribute, depth: int) -> Pattern | None:
@@ -156,6 +172,22 @@ class Masks:
             waiting += [value] if value is not None else []
             waiting += ast.iter_child_nodes(part)
         return Pattern.POSITIONS if counted and added >= 2 else None
+
+
+def _holds_against_itself(node: ast.expr) -> bool:
+    """Whether an expression is ``of[:, None] == of[None, :]``: what belongs to one document sees that document."""
+    if not (isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and len(node.ops) == 1):
+        return False
+    sides = (node.left, node.comparators[0])
+    held = {
+        one.value.id for one in sides if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name)
+    }
+    added = {
+        ast.unparse(one.slice)
+        for one in sides
+        if isinstance(one, ast.Subscript) and "None" in ast.unparse(one.slice)
+    }
+    return len(held) == 1 and len(added) == 2
 
 
 def _is_leading(node: ast.Subscript) -> bool:

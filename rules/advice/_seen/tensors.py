@@ -18,7 +18,9 @@ _ASKED = frozenset(
 )
 """What code asks of a tensor (some of it of an array), and never of a list."""
 
-_REDUCTIONS = frozenset({"sum", "mean", "max", "min", "norm", "amax", "amin", "prod", "std", "var", "abs"})
+_REDUCTIONS = frozenset(
+    {"sum", "mean", "max", "min", "norm", "amax", "amin", "prod", "std", "var", "abs", "argmax", "argmin"}
+)
 _TESTS = frozenset({"any", "all", "isnan", "isfinite", "isinf"})
 _PYTHON = frozenset({"torch.is_tensor", "torch.equal", "torch.allclose", "torch.is_grad_enabled"})
 _DEPTH = 4
@@ -80,8 +82,24 @@ def is_test(node: ast.expr, use: Use, ctx: Context, scope: Scope) -> bool:
         return all(is_test(value, use, ctx, scope) for value in node.values)
     if isinstance(node, ast.Compare):
         ordered = all(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in node.ops)
-        return ordered and any(_is_scalar(part, use, ctx) for part in (node.left, *node.comparators))
+        return (ordered or _is_number(node)) and any(
+            _is_scalar(part, use, ctx) for part in (node.left, *node.comparators)
+        )
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "bool"
+        and node.args
+    ):
+        return is_test(node.args[0], use, ctx, scope)
     return isinstance(node, ast.Call) and leaf(node.func) in _TESTS and _is_scalar(node, use, ctx)
+
+
+def _is_number(node: ast.Compare) -> bool:
+    """Whether one value is held against a number: ``x.sum() == 0``."""
+    (right, *others) = node.comparators
+    equal = isinstance(node.ops[0], (ast.Eq, ast.NotEq)) and not others
+    return equal and isinstance(right, ast.Constant) and type(right.value) in (int, float)
 
 
 def _is_scalar(node: ast.expr, use: Use, ctx: Context) -> bool:
