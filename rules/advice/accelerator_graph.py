@@ -38,7 +38,6 @@ from torchmigrate.api import Finding, Kind, Rule
 
 from ._seen.advice import advise
 from ._seen.devices import is_bound, needs_library
-from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -70,5 +69,5 @@ _ITS_FOLDER = re.compile(r"(?:^|[/\\])(?:cuda|xpu|\w*nccl\w*)[/\\]")
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     is_for_one = _ITS_OWN.search(ctx.source.text) or _ITS_FOLDER.search(ctx.source.path) or needs_library(ctx)
-    if not is_for_one and not is_bound(ctx) and not is_trial(ctx):
+    if not is_for_one and not is_bound(ctx):
         yield from advise(use, ctx)

@@ -33,7 +33,6 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Kind, Rule
 
 from ._seen.advice import advise
-from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -57,5 +56,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if call is None or any(keyword.arg in _DECIDED for keyword in call.keywords):
         return
     starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-    if not starred and not _SPARSE.search(ctx.source.text) and not is_trial(ctx):
+    if not starred and not _SPARSE.search(ctx.source.text):
         yield from advise(use, ctx)

@@ -35,7 +35,6 @@ from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
 from ._seen.nodes import Function, body_around, names_around, own
-from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -60,7 +59,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     given = argument(use.call, 0, "backends") if use.call is not None else None
     if isinstance(given, ast.Name):
         given = ctx.uses.flow.definition(given, use.place.scope)
-    if given is None or is_trial(ctx) or b"CUDNN_ATTENTION" in ctx.source.text:
+    if given is None or b"CUDNN_ATTENTION" in ctx.source.text:
         return
     if any("flash" in name.lower() for name in names_around(use)):
         return

@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Kind, Rule
 
 from ._seen.advice import advise
-from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -50,8 +49,6 @@ _OFFERED = r"torch\.backends[\"']?\s*[\]=:,)]"
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if is_trial(ctx):
-        return
     packaged = any(True for _ in ctx.elsewhere({" .toml .cfg ": _OFFERED}))
     if not packaged and not ctx.project.spelling((("entry", "torch.backends"), (_OFFERED,)), beside=""):
         yield from advise(use, ctx)

@@ -37,7 +37,6 @@ from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
 from ._seen.nodes import own
-from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -60,7 +59,7 @@ _MAKES = frozenset({"randn", "rand", "zeros", "ones", "empty", "randint", "full"
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     name = _name(use)
-    if name is None or _DECIDED.search(ctx.source.text) or is_trial(ctx):
+    if name is None or _DECIDED.search(ctx.source.text):
         return
     owner = use.place.scope.find(name)
     for scope in (scope for scope in ctx.uses.scopes.all if scope.find(name) is owner):

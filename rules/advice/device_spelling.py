@@ -19,7 +19,7 @@ Brings: the same code on other accelerators; nothing gets faster.
 When not: the code around is for this device alone. Nothing is said in functions, classes and files that are named after
 the device, where a test of the device's name or a switch called after it decides, in files that use what only this device has (`torch.cuda.Event`,
 NVTX, NCCL, Triton, the state of CUDA's random numbers), that name `"cuda"` or `"cuda:0"` without asking or know `torch.accelerator` already,
-beside a `model.cuda()`, in tests, and in projects with kernels of their own in CUDA.
+beside a `model.cuda()`, where devices are counted for `CUDA_VISIBLE_DEVICES`, in tests, and in projects with kernels of their own in CUDA.
 
 Source: https://docs.pytorch.org/docs/stable/accelerator.html; torch 2.6, 2.7, 2.9, 2.10 and 2.15 wheels:
 torch/accelerator/__init__.py, torch/accelerator/memory.py.
@@ -39,7 +39,6 @@ from torchmigrate.semantics.resolve import leaf, string
 from ._seen.advice import advise
 from ._seen.devices import is_bound, needs_library
 from ._seen.nodes import body_around, names_around, own
-from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -89,17 +88,17 @@ _QUIET = frozenset(
 
 _ONE_KIND = re.compile(
     (
-        r"\.to\(\s*[\"']cuda|device[\"']?\s*(?::[^=\n]{1,40}=|[=:])\s*[\"']cuda(?![\"']\s*if)|[\"']cuda:(?![^\"'\n]*[\"']\s*if\b)|"
-        r"torch\.device\(\s*[\"']cuda[\"']\s*(?:,|\)(?!\s*if\b))|"
-        rf"torch\.cuda\.(?!(?:{_PORTABLE})\b)\w|torch\.version\.(?:cuda|hip)|ProfilerActivity\.CUDA"
+        r"\.to\(\s*[\"'](?:cuda|xpu)|device[\"']?\s*(?::[^=\n]{1,40}=|[=:])\s*[\"'](?:cuda|xpu)(?![\"']\s*if)"
+        r"|[\"'](?:cuda|xpu):(?![^\"'\n]*[\"']\s*if\b)|torch\.device\(\s*[\"'](?:cuda|xpu)[\"']\s*(?:,|\)(?!\s*if\b))"
+        rf"|torch\.(?:cuda|xpu)\.(?!(?:{_PORTABLE})\b)\w|torch\.version\.(?:cuda|hip)|ProfilerActivity\.(?:CUDA|XPU)"
         r"|torch\.cuda\.\w+\(\s*(?:device\s*=\s*)?[\"']cuda|\bfork_rng\((?![^)\n]*device_type)"
-        r"|\b(?!\w*swith\b)\w+\(\s*[\"']cuda[\"']\s*[,)](?!\s*if\b)|\b(?:cuda_stream|sycl_queue)\b"
+        r"|\b(?!\w*swith\b)\w+\(\s*[\"'](?:cuda|xpu)[\"']\s*[,)](?!\s*if\b)|\b(?:cuda_stream|sycl_queue)\b"
     ).encode()
 )
 """What makes a file one for a single kind of device."""
 
 _ASKED = re.compile(
-    rb"cuda\.is_available\(\)[ \t]*:[ \t]*(?:#[^\n]*)?\s*(?:return\b|[\w.]+[ \t]*=)\s*(?:torch\.device\(\s*)?[\"']cuda[\"']"
+    rb"cuda\.is_available\(\)[ \t]*:[ \t]*(?:#[^\n]*)?\s*(?:return\b|[\w.]+[ \t]*=)\s*(?:torch\.device\(\s*)?[\"']cuda[\"'](?!\s*,)"
 )
 """CUDA's name where it was asked whether there is a device."""
 
@@ -126,6 +125,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
                 yield from advise(use, ctx, message, at=None if test is use.call else test, since=(2, 7))
         return
     new, since = _SYMBOLS[use.symbol]
+    if new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text:
+        return
     raises = "; it raises where there is none" if new in _QUIET else ""
     yield from advise(
         use, ctx, f"`torch.accelerator.{new}` is `{{symbol}}` on every accelerator{raises}", since=since
@@ -136,7 +137,7 @@ def _is_of_one_kind(ctx: Context) -> bool:
     """Whether the file is for one kind of device, or knows `torch.accelerator` already."""
     text = ctx.source.text
     named = _ONE_KIND.search(_ASKED.sub(b"", text)) or _KNOWN.search(text)
-    return bool(named) or needs_library(ctx) or is_trial(ctx)
+    return bool(named) or needs_library(ctx)
 
 
 def _unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:

@@ -35,7 +35,6 @@ from torchmigrate.semantics.calls import argument
 
 from ._seen.advice import advise
 from ._seen.masks import Masks, Pattern
-from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -53,7 +52,7 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     mask = argument(use.call, 3, "attn_mask") if use.call is not None else None
-    if mask is None or is_trial(ctx):
+    if mask is None:
         return
     pattern = Masks(use, ctx).pattern(mask, use.place.scope)
     if pattern is Pattern.CAUSAL:

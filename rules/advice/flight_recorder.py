@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Kind, Rule
 
 from ._seen.advice import advise
-from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -50,5 +49,5 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     new = _NEW[use.name]
-    if new.encode() not in ctx.source.text and not is_trial(ctx):
+    if new.encode() not in ctx.source.text:
         yield from advise(use, ctx, f"`{{symbol}}` has the name `{new}` on every backend")
