@@ -68,14 +68,13 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 def _is_batched_too(use: Use, loop: Loop, ctx: Context) -> bool:
     """Whether the function solves the same tensor whole elsewhere, so that the loop is a choice: a solver without batches."""
-    looped = (
-        {part.id for part in ast.walk(use.call.args[0]) if isinstance(part, ast.Name)} if use.call else set()
-    )
+    given = [loop.over, *(use.call.args[:1] if use.call is not None else [])]
+    looped = {part.id for node in given for part in ast.walk(node) if isinstance(part, ast.Name)}
     return any(
         isinstance(part, ast.Call)
         and part is not use.call
         and leaf(part.func) == leaf(use.node)
-        and any(isinstance(given, ast.Name) and given.id in looped for given in part.args)
+        and any(isinstance(one, ast.Name) and one.id in looped for one in part.args)
         for part in own(body_around(use, ctx))
     )
 
