@@ -19,7 +19,7 @@ Brings: the same code on other accelerators; nothing gets faster.
 When not: the code around is for this device alone. Nothing is said in functions, classes and files that are named after
 the device, where a test of the device's name or a switch called after it decides, in files that use what only this device has (`torch.cuda.Event`,
 NVTX, NCCL, Triton, the state of CUDA's random numbers), that name `"cuda"` or `"cuda:0"` without asking or know `torch.accelerator` already,
-beside a `model.cuda()`, where devices are counted for `CUDA_VISIBLE_DEVICES`, in tests, and in projects with kernels of their own in CUDA.
+beside a `model.cuda()` and where one stands in the file that nothing asks for, where devices are counted for `CUDA_VISIBLE_DEVICES`, in tests, and in projects with kernels of their own in CUDA.
 
 Source: https://docs.pytorch.org/docs/stable/accelerator.html; torch 2.6, 2.7, 2.9, 2.10 and 2.15 wheels:
 torch/accelerator/__init__.py, torch/accelerator/memory.py.
@@ -104,6 +104,8 @@ _ASKED = re.compile(
 
 _KNOWN = re.compile(rb"torch\.accelerator\b|hasattr\(\s*torch\s*,\s*[\"']accelerator[\"']")
 
+_ASKS = re.compile(r"(?i)cuda|gpu|device|available")
+
 _OWN_NAME = re.compile(r"(?i)cuda|xpu|rocm|hip(?![a-z])|nvidia")
 
 
@@ -137,7 +139,7 @@ def _is_of_one_kind(ctx: Context) -> bool:
     """Whether the file is for one kind of device, or knows `torch.accelerator` already."""
     text = ctx.source.text
     named = _ONE_KIND.search(_ASKED.sub(b"", text)) or _KNOWN.search(text)
-    return bool(named) or needs_library(ctx)
+    return bool(named) or needs_library(ctx) or (b".cuda(" in text and _moves_unasked(ctx.source.tree))
 
 
 def _unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
@@ -147,6 +149,13 @@ def _unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
     ]
     guarded = {id(node) for test in asking for node in own(test.body)}
     return (node for node in own(body) if id(node) not in guarded)
+
+
+def _moves_unasked(tree: ast.Module) -> bool:
+    """Whether something is moved to CUDA where no test around asks for a device or a switch."""
+    asking = [node for node in ast.walk(tree) if isinstance(node, (ast.If, ast.IfExp))]
+    guarded = {id(node) for test in asking if _ASKS.search(ast.unparse(test.test)) for node in ast.walk(test)}
+    return any(_moves(node) and id(node) not in guarded for node in ast.walk(tree))
 
 
 def _moves(node: ast.AST) -> bool:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 _LIBRARIES = re.compile(
     rb"\b(?:triton|cupy|jax|pynvml|vllm|sglang|megatron|transformer_engine|apex|deepspeed|tensorrt|flash_attn|flashinfer"
-    rb"|cutlass|deep_gemm|linklink|cpp_extension|nvtx|nccl|get_device_capability)\b"
+    rb"|cutlass|deep_gemm|onnxruntime|linklink|cpp_extension|nvtx|nccl|get_device_capability)\b"
 )
 """Libraries for one kind of device, and what asks for its kind."""
 
