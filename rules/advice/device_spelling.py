@@ -17,7 +17,7 @@ Needs: torch 2.6; 2.7 for `check_available`, 2.9 for the functions about memory,
 Brings: the same code on other accelerators; nothing gets faster.
 
 When not: the code around is for this device alone. Nothing is said in functions, classes and files that are named after
-the device, where a test of the device's name or a switch called after it decides, in files that use what only this device has (`torch.cuda.Event`,
+the device, where a test of the device's name or a switch called after it decides or another branch is for another device, in files that use what only this device has (`torch.cuda.Event`,
 NVTX, NCCL, Triton, the state of CUDA's random numbers), that name `"cuda"` or `"cuda:0"` without asking or know `torch.accelerator` already,
 beside a `model.cuda()` and where one stands in the file that nothing asks for, where devices are counted for `CUDA_VISIBLE_DEVICES`, in tests, and in projects with kernels of their own in CUDA.
 
@@ -106,6 +106,8 @@ _KNOWN = re.compile(rb"torch\.accelerator\b|hasattr\(\s*torch\s*,\s*[\"']acceler
 
 _ASKS = re.compile(r"(?i)cuda|gpu|device|available")
 
+_OTHER_DEVICE = re.compile(r"\b(?:is_)?(?:mps|npu|mlu|hpu|musa)(?:\b|_)")
+
 _OWN_NAME = re.compile(r"(?i)cuda|xpu|rocm|hip(?![a-z])|nvidia")
 
 
@@ -127,7 +129,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
                 yield from advise(use, ctx, message, at=None if test is use.call else test, since=(2, 7))
         return
     new, since = _SYMBOLS[use.symbol]
-    if new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text:
+    if _is_among_devices(use) or (new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text):
         return
     raises = "; it raises where there is none" if new in _QUIET else ""
     yield from advise(
@@ -214,6 +216,13 @@ def _is_for_one_device(use: Use, ctx: Context) -> bool:
     tests = [outer.test for outer in use.place.ancestors() if isinstance(outer, (ast.If, ast.While))]
     tests += [parent.test for parent in use.parents if isinstance(parent, ast.IfExp)]
     return any(_names_kind(part, use, ctx) for test in tests for part in ast.walk(test))
+
+
+def _is_among_devices(use: Use) -> bool:
+    """Whether a use stands in one of several branches, of which another is for another kind of device."""
+    tests = [outer for outer in use.place.ancestors() if isinstance(outer, ast.If)]
+    tests += [other for test in tests for other in test.orelse if isinstance(other, ast.If)]
+    return any(_OTHER_DEVICE.search(ast.unparse(outer.test)) for outer in tests)
 
 
 def _names_kind(part: ast.AST, use: Use, ctx: Context) -> bool:
