@@ -101,14 +101,21 @@ def _appended(
 ) -> Iterator[tuple[str, str]]:
     """Likewise, of ``for _ in range(n): self.blocks.append(Block())``."""
     (only, *others) = loop.body
-    call = only.value if isinstance(only, ast.Expr) else None
-    if others or not isinstance(call, ast.Call) or leaf(call.func) != "append" or len(call.args) != 1:
-        return
-    held, made = getattr(call.func, "value", None), call.args[0]
-    if not (isinstance(held, kind) and isinstance(made, ast.Call)):
+    held, made = _kept(only)
+    if others or not (isinstance(held, kind) and isinstance(made, ast.Call)):
         return
     if _is_block(made, use) and _alike(loop.target, loop.iter, made):
         yield leaf(held) or "", leaf(made.func) or ""
+
+
+def _kept(statement: ast.stmt) -> tuple[ast.expr | None, ast.expr | None]:
+    """What a statement adds to, and what: ``self.blocks.append(Block())``, ``self.blocks[str(i)] = Block()``."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        return statement.targets[0].value, statement.value
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
+        return None, None
+    return (call.func.value, call.args[0]) if call.func.attr == "append" else (None, None)
 
 
 def _listed(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:

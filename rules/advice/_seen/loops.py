@@ -52,6 +52,11 @@ def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
     if isinstance(over, ast.Call) and leaf(over.func) == "enumerate" and over.args:
         over = over.args[0]
         target = target.elts[1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else target
+    if isinstance(over, ast.Call) and leaf(over.func) == "zip" and isinstance(target, ast.Tuple):
+        pairs = zip(target.elts, over.args, strict=False)
+        target, over = next(
+            (pair for pair in pairs if ast.unparse(pair[0]) == ast.unparse(node)), (target, over)
+        )
     if isinstance(node, ast.Name):
         same = isinstance(target, ast.Name) and target.id == node.id and not _is_bound(node.id, loop)
         return same and _is_unbound_batch(over, use, ctx)

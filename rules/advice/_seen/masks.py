@@ -85,6 +85,8 @@ class Masks:
         name, receiver = leaf(node.func), node.func.value if isinstance(node.func, ast.Attribute) else None
         resolved = self._ctx.uses.names.resolve(node.func, scope)
         of_torch = resolved is not None and "()" not in resolved.names[0]
+        if name == "generate_square_subsequent_mask":
+            return Pattern.CAUSAL
         if name in ("tril", "triu", "tril_", "triu_"):
             filled = node.args[0] if of_torch and node.args else receiver
             return self._triangle(node, filled, at=1 if of_torch else 0)

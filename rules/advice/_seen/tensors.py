@@ -75,7 +75,9 @@ def is_test(node: ast.expr, use: Use, ctx: Context, scope: Scope) -> bool:
     """Whether a condition in ``scope`` has to read a tensor's values: ``x.sum() > 0``, ``torch.isnan(x).any()``."""
     if isinstance(node, ast.Name):
         value = ctx.uses.flow.definition(node, scope)
-        return value is not None and not isinstance(value, ast.Name) and is_test(value, use, ctx, scope)
+        if value is None:
+            return _is_given(node, scope)
+        return not isinstance(value, ast.Name) and is_test(value, use, ctx, scope)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return is_test(node.operand, use, ctx, scope)
     if isinstance(node, ast.BoolOp):
@@ -93,6 +95,19 @@ def is_test(node: ast.expr, use: Use, ctx: Context, scope: Scope) -> bool:
     ):
         return is_test(node.args[0], use, ctx, scope)
     return isinstance(node, ast.Call) and leaf(node.func) in _TESTS and _is_scalar(node, use, ctx)
+
+
+def _is_given(node: ast.Name, scope: Scope) -> bool:
+    """Whether a name is a parameter that is annotated as a tensor, needs a value, and is bound nowhere else."""
+    if not isinstance(scope.node, Function) or len(scope.bindings.get(node.id, ())) != 1:
+        return False
+    arguments = scope.node.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    needed = plain[: len(plain) - len(arguments.defaults)]
+    return any(
+        one.arg == node.id and one.annotation is not None and leaf(one.annotation) == "Tensor"
+        for one in needed
+    )
 
 
 def _is_number(node: ast.Compare) -> bool:
