@@ -52,7 +52,9 @@ rule = Rule(
     kinds=frozenset({Kind.CALL, Kind.DECORATOR}),
 )
 
-_DECIDED = re.compile(rb"\bmark_dynamic\b|\bmark_unbacked\b|\bdynamic\s*=|\bautomatic_dynamic_shapes\b")
+_DECIDED = re.compile(
+    rb"\bmark_dynamic\b|\bmark_unbacked\b|\bdynamic(?:[\"']\]?)?\s*[=:]|\bautomatic_dynamic_shapes\b"
+)
 _MAKES = frozenset({"randn", "rand", "zeros", "ones", "empty", "randint", "full"})
 
 _MOVES = frozenset({"cuda", "xpu", "to", "half", "bfloat16", "float"})

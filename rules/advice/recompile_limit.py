@@ -54,7 +54,9 @@ rule = Rule(
     kinds=frozenset({Kind.ASSIGNMENT}),
 )
 
-_DECIDED = re.compile(rb"mark_dynamic\b|\bmark_unbacked\b|\bdynamic\s*=|\bautomatic_dynamic_shapes\b")
+_DECIDED = re.compile(
+    rb"mark_dynamic\b|\bmark_unbacked\b|\bdynamic(?:[\"']\]?)?\s*[=:]|\bautomatic_dynamic_shapes\b"
+)
 _DEFAULT = {"cache_size_limit": 8, "recompile_limit": 8}
 _ACCUMULATED = 256
 
