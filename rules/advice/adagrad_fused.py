@@ -31,9 +31,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
-from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -44,18 +44,25 @@ rule = Rule(
     message="`{symbol}` can take the whole step in one kernel: `fused=True`",
     since=(2, 12),
     default=False,
-    kinds=frozenset({Kind.CALL}),
+    kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
 )
 
 _DECIDED = frozenset({None, "fused", "foreach", "differentiable"})
 _SPARSE = re.compile(rb"(?i)sparse")
 
 
+def _partial(use: Use) -> ast.Call | None:
+    """The ``partial(Adagrad, …)`` that a use stands in."""
+    around = use.parents[-1]
+    made = isinstance(around, ast.Call) and leaf(around.func) == "partial" and around.args[:1] == [use.node]
+    return around if made else None  # type: ignore[return-value]
+
+
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    call = use.call
+    call = use.call or _partial(use)
     if call is None or any(keyword.arg in _DECIDED for keyword in call.keywords):
         return
     starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-    if not starred and not _SPARSE.search(ctx.source.text) and not is_trial(ctx):
+    if not starred and not _SPARSE.search(ctx.source.text):
         yield from advise(use, ctx)

@@ -11,8 +11,9 @@ Needs: torch 2.5, an NVIDIA GPU of compute capability 9.0 or newer.
 
 Brings: up to 75 % more speed than FlashAttention 2 on H100, as the release blog of 2.5 says.
 
-When not: the block calls another attention than `scaled_dot_product_attention` or the function or class around it is called
-after flash attention (then nothing is said), needs flash attention's exact results, or runs on older GPUs.
+When not: the block calls neither `scaled_dot_product_attention` nor a model, the function or class around it is called after
+flash attention, or another block of the function allows the plain attention alone, to compare (then nothing is said); the block
+needs flash attention's exact results, or runs on older GPUs.
 
 Measure: `python -m timeit -s "import torch; from torch.nn.attention import *; q = torch.randn(8, 16, 4096, 128, device='cuda',
 dtype=torch.bfloat16); f = torch.nn.functional.scaled_dot_product_attention; c =
@@ -24,6 +25,7 @@ Source: https://pytorch.org/blog/pytorch2-5/; torch 2.5 and 2.15 wheels: torch/n
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -32,8 +34,7 @@ from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
-from ._seen.nodes import names_around
-from ._seen.trials import is_trial
+from ._seen.nodes import Function, body_around, names_around, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -44,8 +45,13 @@ rule = Rule(
     message="flash attention is allowed here and cuDNN's attention, faster on H100, is not",
     since=(2, 5),
     default=False,
-    kinds=frozenset({Kind.CALL}),
+    kinds=frozenset({Kind.CALL, Kind.DECORATOR}),
 )
+
+
+_OTHER = re.compile(r"(?i)attention|attn|flash|flex|xformers")
+_MODEL = re.compile(r"(?i)model|network|encoder|decoder|transformer|forward|generate")
+"""What a function is called that runs layers of attention, as a method of a model does."""
 
 
 @rule.check
@@ -53,14 +59,40 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     given = argument(use.call, 0, "backends") if use.call is not None else None
     if isinstance(given, ast.Name):
         given = ctx.uses.flow.definition(given, use.place.scope)
-    if given is None or is_trial(ctx) or b"CUDNN_ATTENTION" in ctx.source.text:
+    if given is None or b"CUDNN_ATTENTION" in ctx.source.text:
         return
     if any("flash" in name.lower() for name in names_around(use)):
         return
-    block = use.place.statement
-    called = [leaf(part.func) for part in ast.walk(block) if isinstance(part, ast.Call)]
-    if not isinstance(block, ast.With) or "scaled_dot_product_attention" not in called:
-        return
-    allowed = given.elts if isinstance(given, ast.List) else [given]
-    if any(isinstance(one, ast.Attribute) and leaf(one) == "FLASH_ATTENTION" for one in allowed):
+    allowed = given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given]
+    flash = any(isinstance(one, ast.Attribute) and leaf(one) == "FLASH_ATTENTION" for one in allowed)
+    if flash and not _is_compared(use, ctx) and _is_for_attention(_block(use), use, ctx):
         yield from advise(use, ctx)
+
+
+def _is_compared(use: Use, ctx: Context) -> bool:
+    """Whether the function around allows the plain attention alone elsewhere, to hold flash attention against it."""
+    if not any(isinstance(outer, Function) for outer in use.place.ancestors()):
+        return False
+    calls = (part for part in own(body_around(use, ctx)) if isinstance(part, ast.Call))
+    given = (argument(call, 0, "backends") for call in calls if leaf(call.func) == "sdpa_kernel")
+    return any(leaf(one) == "MATH" for one in given if one is not None)
+
+
+def _block(use: Use) -> list[ast.stmt]:
+    """What runs under the allowance, as a block or a decorated function."""
+    if use.decorated is not None:
+        return use.decorated.body
+    statement = use.place.statement
+    return statement.body if isinstance(statement, ast.With) else []
+
+
+def _is_for_attention(block: list[ast.stmt], use: Use, ctx: Context) -> bool:
+    """Whether a block calls `scaled_dot_product_attention`, or a model that may, and no other attention."""
+    calls = [part.func for part in own(block) if isinstance(part, ast.Call)]
+    if any(leaf(function) == "scaled_dot_product_attention" for function in calls):
+        return True
+    if any(_OTHER.search(leaf(function) or "") for function in calls):
+        return False
+    return any(
+        _MODEL.search(leaf(function) or "") for function in calls if ctx.resolve(function, use) is None
+    )

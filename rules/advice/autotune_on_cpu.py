@@ -53,16 +53,27 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if isinstance(mode, ast.Name):
         mode = ctx.uses.flow.definition(mode, use.place.scope)
     if isinstance(mode, ast.IfExp):
-        if _is_autotune(mode.body) and _asks_for_gpu(mode.test, ctx):
+        kept = _is_autotune(mode.body) and _asks_for_gpu(mode.test, ctx)
+        if kept or (_is_autotune(mode.orelse) and _asks_for_cpu(mode.test)):
             yield from advise(use, ctx, at=mode)
         return
     outer = use.place.parent.statement if use.place.parent is not None else None
     if _is_autotune(mode) and isinstance(outer, ast.If) and use.place.statement in outer.body:
         otherwise = [
-            leaf(part.func) for one in outer.orelse for part in ast.walk(one) if isinstance(part, ast.Call)
+            leaf(part.func)
+            for one in _else_of(outer, use)
+            for part in ast.walk(one)
+            if isinstance(part, ast.Call)
         ]
         if "compile" in otherwise and _asks_for_gpu(outer.test, ctx):
             yield from advise(use, ctx)
+
+
+def _else_of(test: ast.If, use: Use) -> list[ast.stmt]:
+    """What runs where a test fails alone: its ``else``, or all behind it where its body ends in a ``return``."""
+    leaves = isinstance(test.body[-1], ast.Return) and not test.orelse
+    place = use.place.parent
+    return place.block[place.block.index(test) + 1 :] if leaves and place is not None else test.orelse
 
 
 def _is_autotune(mode: ast.expr | None) -> bool:
@@ -72,3 +83,11 @@ def _is_autotune(mode: ast.expr | None) -> bool:
 def _asks_for_gpu(test: ast.expr, ctx: Context) -> bool:
     negated = isinstance(test, ast.UnaryOp) or "!=" in ctx.text(test)
     return bool(_GPU.search(ctx.text(test))) and not negated
+
+
+def _asks_for_cpu(test: ast.expr) -> bool:
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], ast.Eq)
+        and string(test.comparators[0]) == "cpu"
+    )

@@ -22,13 +22,13 @@ Source: https://pytorch.org/blog/pytorch2-5/; torch 2.5 and 2.15 wheels: torch/_
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 
 from ._seen.advice import advise
-from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -46,11 +46,13 @@ rule = Rule(
 )
 
 _OFFERED = r"torch\.backends[\"']?\s*[\]=:,)]"
+_LOADS = re.compile(rb"\bdef _?autoload\b|TORCH_DEVICE_BACKEND_AUTOLOAD")
+"""What is there for the entry point, wherever that is written."""
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if is_trial(ctx):
+    if _LOADS.search(ctx.source.text):
         return
     packaged = any(True for _ in ctx.elsewhere({" .toml .cfg ": _OFFERED}))
     if not packaged and not ctx.project.spelling((("entry", "torch.backends"), (_OFFERED,)), beside=""):

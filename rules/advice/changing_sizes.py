@@ -36,11 +36,11 @@ from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
-from ._seen.nodes import body_around, own
-from ._seen.trials import is_trial
+from ._seen.nodes import own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Scope
 
 rule = Rule(
     code="AD928",
@@ -52,39 +52,62 @@ rule = Rule(
     kinds=frozenset({Kind.CALL, Kind.DECORATOR}),
 )
 
-_DECIDED = re.compile(rb"\bmark_dynamic\b|\bmark_unbacked\b|\bdynamic\s*=|\bautomatic_dynamic_shapes\b")
+_DECIDED = re.compile(
+    rb"\bmark_dynamic\b|\bmark_unbacked\b|\bdynamic(?:[\"']\]?)?\s*[=:]|\bautomatic_dynamic_shapes\b"
+)
 _MAKES = frozenset({"randn", "rand", "zeros", "ones", "empty", "randint", "full"})
+
+_MOVES = frozenset({"cuda", "xpu", "to", "half", "bfloat16", "float"})
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     name = _name(use)
-    if name is None or _DECIDED.search(ctx.source.text) or is_trial(ctx):
+    if name is None or _DECIDED.search(ctx.source.text):
         return
-    for loop in own(body_around(use, ctx)):
-        if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
-            continue
-        for call in own(loop.body):
-            called = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == name
-            if called and any(_is_sized(given, loop, use, ctx) for given in call.args):  # type: ignore[attr-defined]
-                yield from advise(use, ctx, at=call)
-                return
+    for scope in _scopes(name, use, ctx):
+        for loop in own(scope.node.body):
+            if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
+                continue
+            for call in own(loop.body):
+                called = isinstance(call, ast.Call) and ast.unparse(call.func) == name
+                if called and any(_is_sized(given, loop, scope, ctx) for given in call.args):  # type: ignore[attr-defined]
+                    yield from advise(use, ctx, at=call)
+                    return
+
+
+def _scopes(name: str, use: Use, ctx: Context) -> Iterator[Scope]:
+    """The scopes that see the compiled function: by its variable, or as methods of the class that keeps it."""
+    if name.startswith("self."):
+        around = next((outer for outer in use.place.ancestors() if isinstance(outer, ast.ClassDef)), None)
+        body = around.body if around is not None else []
+        yield from (scope for scope in ctx.uses.scopes.all if scope.node in body)
+    else:
+        owner = use.place.scope.find(name)
+        yield from (scope for scope in ctx.uses.scopes.all if scope.find(name) is owner)
 
 
 def _name(use: Use) -> str | None:
-    """The variable that holds the compiled function."""
+    """The variable, or the attribute of the object, that holds the compiled function."""
     if use.decorated is not None:
         return use.decorated.name
     made = use.place.statement
-    plain = isinstance(made, ast.Assign) and made.value is use.call and isinstance(made.targets[0], ast.Name)
-    return made.targets[0].id if plain else None  # type: ignore[attr-defined]
+    target = made.targets[0] if isinstance(made, ast.Assign) and made.value is use.call else None
+    own_attribute = isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self"
+    return (
+        ast.unparse(target)
+        if target is not None and (isinstance(target, ast.Name) or own_attribute)
+        else None
+    )
 
 
-def _is_sized(node: ast.expr, loop: ast.For, use: Use, ctx: Context) -> bool:
+def _is_sized(node: ast.expr, loop: ast.For, scope: Scope, ctx: Context) -> bool:
     """Whether a tensor is made with the loop's number as a size."""
     if isinstance(node, ast.Name):
-        value = ctx.uses.flow.definition(node, use.place.scope)
-        return value is not None and not isinstance(value, ast.Name) and _is_sized(value, loop, use, ctx)
+        value = ctx.uses.flow.definition(node, scope)
+        return value is not None and not isinstance(value, ast.Name) and _is_sized(value, loop, scope, ctx)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+        return _is_sized(node.func.value, loop, scope, ctx)
     if not isinstance(node, ast.Call) or leaf(node.func) not in _MAKES:
         return False
     sizes = [

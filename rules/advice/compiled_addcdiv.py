@@ -13,7 +13,7 @@ Needs: torch 2.12; not on ROCm, and not for whole numbers.
 
 Brings: compiled optimizers that agree with eager ones; the release blog speaks of bitwise parity on XPU.
 
-When not: nothing compares the numbers, or the step runs eagerly.
+When not: nothing compares the numbers, the step runs eagerly, or another backend than Inductor is given.
 
 Measure: `pytest -k compile` of the project on both releases, with `torch.testing.assert_close(new, old, rtol=0, atol=0)`.
 
@@ -28,7 +28,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
 from ._seen.compiled import code_of, compiled, values_of
@@ -54,6 +55,9 @@ _ADDCDIV = frozenset({"addcdiv", "addcdiv_", "_foreach_addcdiv", "_foreach_addcd
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    backend = argument(use.call, None, "backend") if use.call is not None else None
+    if backend is not None and string(backend) not in (None, "inductor"):
+        return
     given = use.call.args[0] if use.call is not None and use.call.args else None
     if given is not None and _is_step(given, use, ctx):
         yield from advise(use, ctx)

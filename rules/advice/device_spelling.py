@@ -17,9 +17,9 @@ Needs: torch 2.6; 2.7 for `check_available`, 2.9 for the functions about memory,
 Brings: the same code on other accelerators; nothing gets faster.
 
 When not: the code around is for this device alone. Nothing is said in functions, classes and files that are named after
-the device, where a test of the device's name or a switch called after it decides, in files that use what only this device has (`torch.cuda.Event`,
+the device, where a test of the device's name or a switch called after it decides or another branch is for another device, in files that use what only this device has (`torch.cuda.Event`,
 NVTX, NCCL, Triton, the state of CUDA's random numbers), that name `"cuda"` or `"cuda:0"` without asking or know `torch.accelerator` already,
-beside a `model.cuda()`, in tests, and in projects with kernels of their own in CUDA.
+beside a `model.cuda()` and where one stands in the file that nothing asks for, where devices are counted for `CUDA_VISIBLE_DEVICES`, in tests, and in projects with kernels of their own in CUDA.
 
 Source: https://docs.pytorch.org/docs/stable/accelerator.html; torch 2.6, 2.7, 2.9, 2.10 and 2.15 wheels:
 torch/accelerator/__init__.py, torch/accelerator/memory.py.
@@ -29,15 +29,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.dataflow import Escape
 from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
+from ._seen.devices import is_bound, needs_library
 from ._seen.nodes import body_around, names_around, own
-from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -87,28 +88,25 @@ _QUIET = frozenset(
 
 _ONE_KIND = re.compile(
     (
-        r"\.to\(\s*[\"']cuda|device[\"']?\s*(?::[^=\n]{1,40}=|[=:])\s*[\"']cuda(?![\"']\s*if)|[\"']cuda:(?![^\"'\n]*[\"']\s*if\b)|"
-        r"torch\.device\(\s*[\"']cuda[\"']\s*(?:,|\)(?!\s*if\b))|"
-        rf"torch\.cuda\.(?!(?:{_PORTABLE})\b)\w|torch\.version\.(?:cuda|hip)|ProfilerActivity\.CUDA"
-        r"|torch\.cuda\.\w+\(\s*(?:device\s*=\s*)?[\"']cuda|\bfork_rng\((?![^)\n]*device_type)"
-        r"|\b(?:cuda_stream|sycl_queue|nccl|nvtx|triton|cupy|jax|pynvml|vllm|sglang|megatron|transformer_engine|apex|deepspeed|tensorrt|flash_attn|cpp_extension|get_device_capability)\b"
+        r"\.to\(\s*[\"'](?:cuda|xpu)|device[\"']?\s*(?::[^=\n]{1,40}=|[=:])\s*[\"'](?:cuda|xpu)(?![\"']\s*if)"
+        r"|[\"'](?:cuda|xpu):(?![^\"'\n]*[\"']\s*if\b)|torch\.device\(\s*[\"'](?:cuda|xpu)[\"']\s*(?:,|\)(?!\s*if\b))"
+        rf"|\b(?!backends\b)\w+\.(?:cuda|xpu)\.(?!(?:{_PORTABLE})\b)\w|torch\.version\.(?:cuda|hip)|ProfilerActivity\.(?:CUDA|XPU)"
+        r"|\.cuda\(\s*[\w.]+\s*[,)]|\b\w+\.cuda\.\w+\(\s*(?:device\s*=\s*)?[\"']cuda|\bfork_rng\((?![^)\n]*device_type)"
+        r"|\b(?!\w*swith\b)\w+\(\s*[\"'](?:cuda|xpu)[\"']\s*[,)](?!\s*if\b)|\b(?:cuda_stream|sycl_queue)\b"
     ).encode()
 )
 """What makes a file one for a single kind of device."""
 
 _ASKED = re.compile(
-    rb"cuda\.is_available\(\)[ \t]*:\s*(?:return\b|[\w.]+[ \t]*=)\s*(?:torch\.device\(\s*)?[\"']cuda[\"']"
+    rb"cuda\.is_available\(\)[ \t]*:[ \t]*(?:#[^\n]*)?\s*(?:return\b|[\w.]+[ \t]*=)\s*(?:torch\.device\(\s*)?[\"']cuda[\"'](?!\s*,)"
 )
 """CUDA's name where it was asked whether there is a device."""
 
-_KERNELS = {" .cu .cuh ": r"__global__"}
-_BOUND = (
-    (("cpp_extension",), ("CUDAExtension",)),
-    (("pynvml",), (r"(?m)^\s*(?:import|from)\s+pynvml\b",)),
-)
-"""What some file of a project says that is for NVIDIA's GPUs."""
-
 _KNOWN = re.compile(rb"torch\.accelerator\b|hasattr\(\s*torch\s*,\s*[\"']accelerator[\"']")
+
+_ASKS = re.compile(r"(?i)cuda|gpu|device|available")
+
+_OTHER_DEVICE = re.compile(r"\b(?:is_)?(?:mps|npu|mlu|hpu|musa)(?:\b|_)")
 
 _OWN_NAME = re.compile(r"(?i)cuda|xpu|rocm|hip(?![a-z])|nvidia")
 
@@ -118,17 +116,21 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     name = ctx.source.path.replace("\\", "/").rpartition("/")[2]
     if any(_OWN_NAME.search(own) for own in (name, *names_around(use))) or _is_for_one_device(use, ctx):
         return
-    if ctx.uses.once((rule.code, "of one kind"), lambda: _is_of_one_kind(ctx)) or _is_bound(ctx):
+    if ctx.uses.once((rule.code, "of one kind"), lambda: _is_of_one_kind(ctx)) or is_bound(ctx):
         return
     if any(_moves(node) for node in _unguarded(body_around(use, ctx))):
         return
     if use.symbol == _AVAILABLE:
-        instead = _instead(use)
-        if instead is not None:
-            message = f"`{instead}` finds any accelerator, and not CUDA alone"
-            yield from advise(use, ctx, message, since=(2, 7))
+        parents = ctx.uses.flow.parents
+        for test in _tests(use, ctx):
+            instead = _instead(test, parents)
+            if instead is not None:
+                message = f"`{instead}` finds any accelerator, and not CUDA alone"
+                yield from advise(use, ctx, message, at=None if test is use.call else test, since=(2, 7))
         return
     new, since = _SYMBOLS[use.symbol]
+    if _is_among_devices(use) or (new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text):
+        return
     raises = "; it raises where there is none" if new in _QUIET else ""
     yield from advise(
         use, ctx, f"`torch.accelerator.{new}` is `{{symbol}}` on every accelerator{raises}", since=since
@@ -138,7 +140,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _is_of_one_kind(ctx: Context) -> bool:
     """Whether the file is for one kind of device, or knows `torch.accelerator` already."""
     text = ctx.source.text
-    return bool(_ONE_KIND.search(_ASKED.sub(b"", text)) or _KNOWN.search(text)) or is_trial(ctx)
+    named = _ONE_KIND.search(_ASKED.sub(b"", text)) or _KNOWN.search(text)
+    return bool(named) or needs_library(ctx) or (b".cuda(" in text and _moves_unasked(ctx.source.tree))
 
 
 def _unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
@@ -150,32 +153,56 @@ def _unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
     return (node for node in own(body) if id(node) not in guarded)
 
 
+def _moves_unasked(tree: ast.Module) -> bool:
+    """Whether something is moved to CUDA where no test around asks for a device or a switch."""
+    asking = [node for node in ast.walk(tree) if isinstance(node, (ast.If, ast.IfExp))]
+    guarded = {id(node) for test in asking if _ASKS.search(ast.unparse(test.test)) for node in ast.walk(test)}
+    return any(_moves(node) and id(node) not in guarded for node in ast.walk(tree))
+
+
 def _moves(node: ast.AST) -> bool:
     """Whether a tensor or a module is moved to CUDA: ``model.cuda()``."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda"
 
 
-def _is_bound(ctx: Context) -> bool:
-    """Whether the project has kernels in CUDA, builds some, or asks NVIDIA's driver."""
-    return any(ctx.elsewhere(_KERNELS)) or bool(ctx.project.spelling(*_BOUND, beside=""))
-
-
 _FOUND = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
 
 
-def _instead(use: Use) -> str | None:
+def _tests(use: Use, ctx: Context) -> Iterator[ast.expr]:
+    """Where the answer is asked for: the call itself, or the reads of the variable that keeps it."""
+    if use.call is not None:
+        try:
+            yield from list(ctx.uses.flow.places(use.call, use.place.scope))
+        except Escape:
+            return
+
+
+def _instead(test: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> str | None:
     """What says ``"cuda" if torch.cuda.is_available() else "cpu"`` for all accelerators: a device, or its name."""
-    parents = use.parents
-    choice = parents[-2] if len(parents) > 1 else None
-    if not isinstance(choice, ast.IfExp) or choice.test is not use.call:
+    choice = parents.get(test)
+    if isinstance(choice, ast.If) and choice.test is test:
+        (to, value), (other, otherwise) = _given(choice.body), _given(choice.orelse)
+        around = None
+        if to is None or to != other:
+            return None
+    elif isinstance(choice, ast.IfExp) and choice.test is test:
+        value, otherwise, around = choice.body, choice.orelse, parents.get(choice)
+    else:
         return None
-    if (_device(choice.body), _device(choice.orelse)) != ("cuda", "cpu"):
+    if value is None or otherwise is None or (_device(value), _device(otherwise)) != ("cuda", "cpu"):
         return None
-    around = parents[-3]
-    if isinstance(choice.body, ast.Call) or (isinstance(around, ast.Call) and leaf(around.func) == "device"):
+    if isinstance(value, ast.Call) or (isinstance(around, ast.Call) and leaf(around.func) == "device"):
         indexed = isinstance(around, ast.Call) and len(around.args) + len(around.keywords) > 1
-        return None if indexed and not isinstance(choice.body, ast.Call) else _FOUND
+        return None if indexed and not isinstance(value, ast.Call) else _FOUND
     return f"({_FOUND}).type"
+
+
+def _given(body: list[ast.stmt]) -> tuple[str | None, ast.expr | None]:
+    """What the only statement of a body sets or returns, and to what."""
+    only = body[0] if len(body) == 1 else None
+    if isinstance(only, ast.Assign) and len(only.targets) == 1:
+        return ast.unparse(only.targets[0]), only.value
+    return ("return", only.value) if isinstance(only, ast.Return) else (None, None)
 
 
 def _device(node: ast.expr) -> str | None:
@@ -189,6 +216,13 @@ def _is_for_one_device(use: Use, ctx: Context) -> bool:
     tests = [outer.test for outer in use.place.ancestors() if isinstance(outer, (ast.If, ast.While))]
     tests += [parent.test for parent in use.parents if isinstance(parent, ast.IfExp)]
     return any(_names_kind(part, use, ctx) for test in tests for part in ast.walk(test))
+
+
+def _is_among_devices(use: Use) -> bool:
+    """Whether a use stands in one of several branches, of which another is for another kind of device."""
+    tests = [outer for outer in use.place.ancestors() if isinstance(outer, ast.If)]
+    tests += [other for test in tests for other in test.orelse if isinstance(other, ast.If)]
+    return any(_OTHER_DEVICE.search(ast.unparse(outer.test)) for outer in tests)
 
 
 def _names_kind(part: ast.AST, use: Use, ctx: Context) -> bool:

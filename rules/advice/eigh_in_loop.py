@@ -14,7 +14,8 @@ Brings: a batch is solved up to 100 times as fast as by the MAGMA of torch 2.11,
 one launch for each matrix.
 
 When not: the matrices have different sizes, each one depends on the result of the one before, or all of them together
-with their vectors do not fit into memory. On a CPU little changes.
+with their vectors do not fit into memory. On a CPU little changes. Nothing is said where the function solves the same
+tensor whole too.
 
 Measure: `python -m timeit -s "import torch; a = torch.randn(500, 32, 32, device='cuda'); a = a + a.mT"
 "torch.linalg.eigh(a); torch.cuda.synchronize()"`, and again with `[torch.linalg.eigh(m) for m in a]`.
@@ -29,10 +30,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
 from ._seen.loops import Loop, element_of, loops, mentions
-from ._seen.nodes import own
+from ._seen.nodes import body_around, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -55,9 +57,26 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         parts = list(_parts(use.call.args[0], loop, use, ctx))
         elements = [part for part in parts if element_of(part, loop, use, ctx)]
         others = [part for part in parts if part not in elements]
-        if elements and not any(mentions(part, loop) for part in others):
+        if (
+            elements
+            and not any(mentions(part, loop) for part in others)
+            and not _is_batched_too(use, loop, ctx)
+        ):
             yield from advise(use, ctx)
             return
+
+
+def _is_batched_too(use: Use, loop: Loop, ctx: Context) -> bool:
+    """Whether the function solves the same tensor whole elsewhere, so that the loop is a choice: a solver without batches."""
+    given = [loop.over, *(use.call.args[:1] if use.call is not None else [])]
+    looped = {part.id for node in given for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return any(
+        isinstance(part, ast.Call)
+        and part is not use.call
+        and leaf(part.func) == leaf(use.node)
+        and any(isinstance(one, ast.Name) and one.id in looped for one in part.args)
+        for part in own(body_around(use, ctx))
+    )
 
 
 _ALIKE = frozenset(

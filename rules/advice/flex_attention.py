@@ -16,7 +16,8 @@ Needs: torch 2.5, compiled, on a GPU (CPUs: inference, 2.6 and newer).
 Brings: memory that does not grow with the square of the length. Its authors measure 5.5 to 8 times the speed of
 `scaled_dot_product_attention` with such a mask, and 0.68 to 1.43 times that of FlashAttention 2 for the patterns it has.
 
-When not: sequences are short, the mask is data and no pattern, or dropout inside of attention is needed.
+When not: sequences are short, the mask is data and no pattern (as a learned bias is), or dropout inside of attention is
+needed. Tests, which hold a kernel against the mask written out, are left alone.
 
 Measure: `TORCH_LOGS=perf_hints python your_script.py`, and the time of one layer with both.
 

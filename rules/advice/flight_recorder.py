@@ -11,7 +11,7 @@ Needs: torch 2.12 for the other backends.
 
 Brings: the same record of collectives for a hang on gloo or torchcomms as for one on NCCL.
 
-When not: older releases read the variable too; they know the old names alone.
+When not: older releases read the variable too; they know the old names alone. Tests are left alone.
 
 Measure: `python -m torch.distributed.flight_recorder.fr_trace FOLDER` shows what was recorded.
 

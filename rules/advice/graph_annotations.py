@@ -64,7 +64,9 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     if any(keyword.arg in (None, "enable_annotations") for keyword in call.keywords):
         return
-    if any(isinstance(node, ast.Call) and _is_range(node.func) for node in own(captured.body)):
+    opened = [item.context_expr for item in captured.items]
+    within = opened[next((n for n, one in enumerate(opened) if one is call), len(opened)) :]
+    if any(isinstance(node, ast.Call) and _is_range(node.func) for node in own([*within, *captured.body])):
         yield from advise(use, ctx)
     elif _TRACED.search(ctx.source.text) and ctx.uses.once(
         (rule.code, "profiled"), lambda: _is_replay_profiled(ctx.source.tree)

@@ -12,7 +12,8 @@ Needs: torch 2.12; the type itself is there since 2.7.
 
 Brings: MX-quantized models in one file, without a detour over `uint8`.
 
-When not: the project asks for torch 2.12 and newer: then there is nothing to do, and nothing is said.
+When not: the project asks for torch 2.12 and newer: then there is nothing to do, and nothing is said. Tests are left
+alone, which save many programs beside those with this type.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.11 and 2.12 wheels: torch/_export/serde/serialize.py
 (`_TORCH_TO_SERIALIZE_DTYPE`), torch/_export/serde/schema.py (`ScalarType`).
@@ -27,6 +28,8 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Kind, Rule, Severity
 from torchmigrate.model.versions import render
 from torchmigrate.semantics.guards import reach
+
+from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -49,7 +52,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     reached = reach(use, ctx.uses)
     if reached.low is not None:
         oldest = max(oldest, reached.low)
-    if oldest >= (2, 12) or not use.certain or not _TYPE.search(ctx.source.text):
+    if oldest >= (2, 12) or not use.certain or is_trial(ctx) or not _TYPE.search(ctx.source.text):
         return
     yield ctx.finding(
         use,

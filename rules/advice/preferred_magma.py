@@ -58,7 +58,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if given is None or string(given) != "magma":
         return
     if reach(use, ctx.uses).is_reached(ctx.options.target) and not _is_guarded(use):
-        yield from advise(use, ctx)
+        yield from advise(use, ctx, in_trials=True)
 
 
 _GUARDS = re.compile(r"(?i)rocm|hip(?![a-z])|torch_?(?:[gl][te]e?|version|\d)")

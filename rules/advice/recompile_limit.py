@@ -31,9 +31,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
-from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -54,7 +54,9 @@ rule = Rule(
     kinds=frozenset({Kind.ASSIGNMENT}),
 )
 
-_DECIDED = re.compile(rb"mark_dynamic\b|\bmark_unbacked\b|\bdynamic\s*=|\bautomatic_dynamic_shapes\b")
+_DECIDED = re.compile(
+    rb"mark_dynamic\b|\bmark_unbacked\b|\bdynamic(?:[\"']\]?)?\s*[=:]|\bautomatic_dynamic_shapes\b"
+)
 _DEFAULT = {"cache_size_limit": 8, "recompile_limit": 8}
 _ACCUMULATED = 256
 
@@ -64,10 +66,17 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     assigned = use.place.statement
     if not isinstance(assigned, ast.Assign) or _DECIDED.search(ctx.source.text):
         return
-    if is_trial(ctx):
-        return
-    raised = assigned.value
-    default = _DEFAULT.get(use.symbol.rpartition(".")[2], _ACCUMULATED)
-    is_raised = isinstance(raised, ast.Constant) and isinstance(raised.value, int) and raised.value > default
-    if is_raised:
+    raised = _number(assigned.value, use, ctx)
+    if raised is not None and raised > _DEFAULT.get(use.symbol.rpartition(".")[2], _ACCUMULATED):
         yield from advise(use, ctx)
+
+
+def _number(node: ast.expr, use: Use, ctx: Context) -> int | None:
+    """The number that is assigned at least: 64 for ``max(64, config.recompile_limit)``, None for what is not known."""
+    if isinstance(node, ast.Name):
+        value = ctx.uses.flow.definition(node, use.place.scope)
+        return None if value is None or isinstance(value, ast.Name) else _number(value, use, ctx)
+    if isinstance(node, ast.Call) and leaf(node.func) == "max":
+        numbers = [_number(given, use, ctx) for given in node.args if isinstance(given, ast.Constant)]
+        return max((number for number in numbers if number is not None), default=None)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None

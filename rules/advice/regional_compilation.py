@@ -85,6 +85,10 @@ def _repeated(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
             ):
                 continue
             given = call.args[0].value if isinstance(call.args[0], ast.Starred) else call.args[0]
+            if isinstance(given, ast.Name):
+                yield from (
+                    (node.targets[0].attr, block) for name, block in _listed(model, use) if name == given.id
+                )
             if not isinstance(given, (ast.ListComp, ast.GeneratorExp)) or not isinstance(given.elt, ast.Call):
                 continue
             (first, *others) = given.generators
@@ -92,17 +96,33 @@ def _repeated(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
                 yield node.targets[0].attr, leaf(given.elt.func) or ""
 
 
-def _appended(loop: ast.For, use: Use) -> Iterator[tuple[str, str]]:
+def _appended(
+    loop: ast.For, use: Use, kind: type[ast.Attribute | ast.Name] = ast.Attribute
+) -> Iterator[tuple[str, str]]:
     """Likewise, of ``for _ in range(n): self.blocks.append(Block())``."""
     (only, *others) = loop.body
-    call = only.value if isinstance(only, ast.Expr) else None
-    if others or not isinstance(call, ast.Call) or leaf(call.func) != "append" or len(call.args) != 1:
-        return
-    held, made = getattr(call.func, "value", None), call.args[0]
-    if not (isinstance(held, ast.Attribute) and isinstance(made, ast.Call)):
+    held, made = _kept(only)
+    if others or not (isinstance(held, kind) and isinstance(made, ast.Call)):
         return
     if _is_block(made, use) and _alike(loop.target, loop.iter, made):
-        yield held.attr, leaf(made.func) or ""
+        yield leaf(held) or "", leaf(made.func) or ""
+
+
+def _kept(statement: ast.stmt) -> tuple[ast.expr | None, ast.expr | None]:
+    """What a statement adds to, and what: ``self.blocks.append(Block())``, ``self.blocks[str(i)] = Block()``."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        return statement.targets[0].value, statement.value
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
+        return None, None
+    return (call.func.value, call.args[0]) if call.func.attr == "append" else (None, None)
+
+
+def _listed(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
+    """Likewise, of ``for _ in range(n): blocks.append(Block())`` for a list that is no attribute yet."""
+    for node in ast.walk(model):
+        if isinstance(node, ast.For):
+            yield from _appended(node, use, ast.Name)
 
 
 def _is_block(made: ast.Call, use: Use) -> bool:

@@ -30,7 +30,6 @@ from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
-from ._seen.trials import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -48,7 +47,7 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     exports = [found for found in ctx.uses.found if found.symbol == use.symbol]
-    if exports[0] is not use or b"traceEvents" not in ctx.source.text or is_trial(ctx):
+    if exports[0] is not use or b"traceEvents" not in ctx.source.text:
         return
     for node in ast.walk(ctx.source.tree):
         read = (

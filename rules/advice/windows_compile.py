@@ -13,7 +13,7 @@ Needs: torch 2.5 and a C++ compiler, such as Microsoft's, where the program runs
 Brings: what compiling brings elsewhere.
 
 When not: users have no compiler, or the model runs on an NVIDIA GPU: Inductor needs Triton there, which has no official
-wheel for Windows.
+wheel for Windows. Nothing is said where a test asks for CUDA, or another backend than Inductor is given.
 
 Measure: `python -c "import torch; print(torch.compile(torch.sin)(torch.ones(3)))"` tells whether a machine can compile.
 
@@ -28,7 +28,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
 
@@ -50,8 +51,34 @@ _WINDOWS = frozenset({"win32", "nt", "Windows", "win", "windows"})
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if any(_leaves_out(test, taken, use, ctx) for test, taken in _conditions(use)):
+    conditions = list(_conditions(use))
+    if _has_backend(use) or any(_asks_for_gpu(test, taken) for test, taken in conditions):
+        return
+    if any(_leaves_out(test, taken, use, ctx) for test, taken in conditions):
         yield from advise(use, ctx)
+
+
+def _has_backend(use: Use) -> bool:
+    """Whether another backend than Inductor compiles, of which torch 2.5 says nothing."""
+    backend = argument(use.call, None, "backend") if use.call is not None else None
+    return backend is not None and string(backend) != "inductor"
+
+
+def _asks_for_gpu(test: ast.expr, taken: bool) -> bool:
+    """Whether what runs where ``test`` is ``taken`` is for NVIDIA's GPUs, for which Windows lacks Triton."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _asks_for_gpu(test.operand, not taken)
+    if isinstance(test, ast.BoolOp):
+        decisive = isinstance(test.op, ast.And) is taken
+        return decisive and any(_asks_for_gpu(value, taken) for value in test.values)
+    if isinstance(test, ast.Compare):
+        alike = isinstance(test.ops[0], (ast.Eq, ast.In) if taken else (ast.NotEq, ast.NotIn))
+        return alike and any(
+            (string(side) or "").startswith("cuda") for side in (test.left, *test.comparators)
+        )
+    if isinstance(test, ast.Call):
+        return taken and ast.unparse(test.func).endswith("cuda.is_available")
+    return taken and isinstance(test, ast.Attribute) and test.attr == "is_cuda"
 
 
 def _conditions(use: Use) -> Iterator[tuple[ast.expr, bool]]:
@@ -85,8 +112,13 @@ def _leaves_out(test: ast.expr, taken: bool, use: Use, ctx: Context) -> bool:
         decisive = isinstance(test.op, ast.And) is taken
         return decisive and any(_leaves_out(value, taken, use, ctx) for value in test.values)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        named = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value in _WINDOWS
-        unlike = isinstance(test.ops[0], ast.NotEq if taken else ast.Eq)
+        (given,), (op,) = test.comparators, test.ops
+        several = isinstance(op, (ast.In, ast.NotIn)) and isinstance(given, (ast.Tuple, ast.List, ast.Set))
+        named = any(
+            isinstance(one, ast.Constant) and one.value in _WINDOWS
+            for one in (given.elts if several else [given])  # type: ignore[attr-defined]
+        )
+        unlike = isinstance(op, (ast.NotEq, ast.NotIn) if taken else (ast.Eq, ast.In))
         return named and unlike and _asked(test.left) in ("platform", "name", "system")
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr == "startswith":
         start = getattr(test.args[0], "value", None) if test.args else None

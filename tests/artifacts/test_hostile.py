@@ -109,6 +109,24 @@ def test_a_record_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     assert "twice" in str(read(tmp_path, out.getvalue()).error)
 
 
+def test_a_record_that_is_a_symbolic_link_is_refused(tmp_path: Path) -> None:
+    link = zipfile.ZipInfo("a/data/0")
+    link.create_system, link.external_attr = 3, 0o120777 << 16
+    out = io.BytesIO(archive(pickle.dumps({})))
+    with zipfile.ZipFile(out, "a") as file:
+        file.writestr(link, "/etc/passwd")
+    assert "is a symbolic link" in str(read(tmp_path, out.getvalue()).error)
+
+
+def test_an_archive_that_takes_a_password_is_refused_as_that(tmp_path: Path) -> None:
+    data = bytearray(archive(pickle.dumps({})))
+    for mark, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        at = -1
+        while (at := data.find(mark, at + 1)) >= 0:
+            data[at + flags] |= 1
+    assert str(read(tmp_path, bytes(data)).error).endswith("is encrypted")
+
+
 def test_containers_within_containers_are_taken_apart_without_recursion(tmp_path: Path) -> None:
     deep = b"\x80\x02" + b"(" * 30_000 + b"t" * 30_000 + b"."
     assert read(tmp_path, archive(deep)).error is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import struct
 import zipfile
 import zlib
@@ -44,6 +45,8 @@ class Records:
             name = info.orig_filename
             if _STRAY.search(name):
                 raise Unreadable(f"its record {name!r:.120} would be unpacked outside of its folder")
+            if stat.S_ISLNK(info.external_attr >> 16):
+                raise Unreadable(f"its record {name!r:.120} is a symbolic link, which no torch writes")
             short = name.removeprefix(root)
             if short in self._infos:
                 raise Unreadable(
@@ -70,8 +73,7 @@ class Records:
             raise Unreadable(f"it has no record {name}")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise Unreadable(f"its record {name!r:.120} is compressed in a way that torch does not read")
-        if info.flag_bits & 1:
-            raise Unreadable(f"its record {name!r:.120} is encrypted")
+        _check_open(name, info)
         try:
             with self._zip.open(info) as record:
                 data = record.read(most + 1)
@@ -87,6 +89,7 @@ class Records:
         Of an archive of `torch.jit.save` alone this tells something: `torch.save` can be told to write no checksums.
         """
         for name, info in self._infos.items():
+            _check_open(name, info)
             if info.file_size > max(MOST_READ, _PACKED * info.compress_size):
                 raise _too_long(name, info)
             try:
@@ -112,6 +115,12 @@ _DAMAGED = (
     RuntimeError,
 )
 """What `zipfile` raises for a record that cannot be unpacked."""
+
+
+def _check_open(name: str, info: zipfile.ZipInfo) -> None:
+    """Raises `Unreadable` for a record that takes a password."""
+    if info.flag_bits & 1:
+        raise Unreadable(f"its record {name!r:.120} is encrypted")
 
 
 def _too_long(name: str, info: zipfile.ZipInfo) -> Unreadable:

@@ -77,6 +77,8 @@ class Gate:
     _never_last: frozenset[bytes]
     _partners: dict[bytes, list[frozenset[bytes]]]
     _pairs: Pairs
+    _variables: tuple[bytes, ...]
+    """The environment variables among the symbols."""
 
     @classmethod
     def of(cls, symbols: Iterable[str], paired: Mapping[str, tuple[str, ...]] | None = None) -> Gate:
@@ -97,11 +99,18 @@ class Gate:
             if token not in beginnings and all(segments(s)[-1] != token.decode() for s in of)
         )
         partners = {token: _beside(token.decode(), of) for token, of in served.items()}
-        return cls(token_of, beginnings, below_torch, never_last, partners, Pairs.of(paired or {}))
+        variables = tuple(s[1:].encode() for s in symbols if s.startswith("$") and "." not in s)
+        pairs = Pairs.of(paired or {})
+        return cls(token_of, beginnings, below_torch, never_last, partners, pairs, variables)
 
     def passes(self, text: bytes) -> bool:
-        """Whether the text mentions torch, and spells a token or a pair in its code."""
-        return b"torch" in text and (self._spells_token(text) or self._pairs.passes(text))
+        """Whether the text mentions torch, and spells a token or a pair in its code.
+
+        An environment variable needs no torch beside it: a launcher sets it for another process.
+        """
+        if b"torch" in text:
+            return self._spells_token(text) or self._pairs.passes(text)
+        return b"TORCH" in text and any(name in text for name in self._variables)
 
     def _spells_token(self, text: bytes) -> bool:
         """Whether the text spells a token as an identifier of its own.

@@ -6,8 +6,11 @@ from collections.abc import Iterable
 
 
 def segments(symbol: str) -> list[str]:
-    """Splits a qualified name: ``torch.jit.script().save`` → ``torch``, ``jit``, ``script``, ``()``, ``save``."""
-    return [part for part in symbol.lstrip("$").replace("()", ".()").split(".") if part]
+    """Splits a qualified name: ``torch.jit.script().save`` → ``torch``, ``jit``, ``script``, ``()``, ``save``.
+
+    A command's name has the words between its hyphens.
+    """
+    return [part for part in symbol.lstrip("$").replace("-", ".").replace("()", ".()").split(".") if part]
 
 
 def join(parts: Iterable[str]) -> str:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Severity
 from torchmigrate.model.versions import OLDEST, Version, render
 
+from .trials import is_trial
+
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
@@ -20,14 +22,15 @@ def advise(
     *,
     at: ast.AST | None = None,
     since: Version | None = None,
+    in_trials: bool = False,
 ) -> Iterator[Finding]:
     """The finding with ``message`` (else the rule's) at a use, or at another node of its file.
 
-    It says which torch it needs: ``since``, or else the rule's. There is none where the target is older, and none for
-    a name that may stand for something else.
+    It says which torch it needs: ``since``, or else the rule's. There is none where the target is older, none for
+    a name that may stand for something else, and none in tests and benchmarks but with ``in_trials``.
     """
     needed = since or ctx.rule.since or OLDEST
-    if needed > ctx.options.target or not use.named:
+    if needed > ctx.options.target or not use.named or (is_trial(ctx) and not in_trials):
         return
     yield ctx.finding(
         use,

@@ -52,6 +52,11 @@ def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
     if isinstance(over, ast.Call) and leaf(over.func) == "enumerate" and over.args:
         over = over.args[0]
         target = target.elts[1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else target
+    if isinstance(over, ast.Call) and leaf(over.func) == "zip" and isinstance(target, ast.Tuple):
+        pairs = zip(target.elts, over.args, strict=False)
+        target, over = next(
+            (pair for pair in pairs if ast.unparse(pair[0]) == ast.unparse(node)), (target, over)
+        )
     if isinstance(node, ast.Name):
         same = isinstance(target, ast.Name) and target.id == node.id and not _is_bound(node.id, loop)
         return same and _is_unbound_batch(over, use, ctx)
@@ -60,8 +65,15 @@ def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
     index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
     if not (isinstance(index, ast.Name) and isinstance(target, ast.Name) and index.id == target.id):
         return False
-    counted = isinstance(over, ast.Call) and leaf(over.func) == "range" and len(over.args) == 1
-    return counted and is_batch(node.value, use, ctx) and not _is_bound(node.value.id, loop)
+    return _is_counted(over) and is_batch(node.value, use, ctx) and not _is_bound(node.value.id, loop)
+
+
+def _is_counted(over: ast.expr) -> bool:
+    """Whether a loop counts from 0 on: ``range(n)``, ``range(0, n)``."""
+    if not (isinstance(over, ast.Call) and leaf(over.func) == "range"):
+        return False
+    start = over.args[0] if len(over.args) == 2 else None
+    return len(over.args) == 1 or (isinstance(start, ast.Constant) and start.value == 0)
 
 
 def mentions(node: ast.AST, loop: Loop) -> bool:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from torchmigrate.semantics.scopes import Scope
 
 _FILLS = frozenset({"ones", "full", "zeros", "ones_like", "tensor", "full_like"})
+_NUMBERS = frozenset(
+    {"float", "finfo", "iinfo", "zeros_like", "new_zeros", "new_ones", "new_full", "new_tensor"}
+)
 _KEEPS = frozenset({"to", "bool", "unsqueeze", "view", "expand", "contiguous", "reshape"})
 _CHANGES = frozenset({"float", "type", "logical_not", "half", "bfloat16"})
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
@@ -45,11 +48,15 @@ class Masks:
             return None
         if isinstance(node, ast.Name):
             value = self._ctx.uses.flow.definition(node, scope)
+            filled = self._filled(node.id, scope) if value is not None else None
+            if filled is not None:
+                return self._called(filled, scope, depth)
             return None if value is None else self.pattern(value, scope, depth - 1)
         if isinstance(node, ast.Attribute):
             return self._attribute(node, depth)
         if isinstance(node, ast.Subscript):
-            return self.pattern(node.value, scope, depth - 1)
+            found = self.pattern(node.value, scope, depth - 1)
+            return found if _is_leading(node) else _changed(found)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Invert, ast.USub)):
             return _changed(self.pattern(node.operand, scope, depth - 1))
         if isinstance(node, ast.Call):
@@ -60,23 +67,59 @@ class Masks:
         if isinstance(node, ast.Compare) and isinstance(sides[-1], ast.Constant):
             found = _changed(self.pattern(sides[0], scope, depth - 1))
             return found or self._of_positions(node, scope)
+        if _holds_against_itself(node):
+            return Pattern.POSITIONS
         return self._of_positions(node, scope) if sides else None
+
+    def _filled(self, name: str, scope: Scope) -> ast.Call | None:
+        """The only statement of a function that writes into a tensor: ``bias.masked_fill_(hidden, -inf)``."""
+        written = [
+            node
+            for statement in scope.node.body
+            if isinstance(statement, ast.Expr) and isinstance(node := statement.value, ast.Call)
+            if isinstance(node.func, ast.Attribute) and leaf(node.func.value) == name
+        ]
+        return written[0] if len(written) == 1 and leaf(written[0].func) == "masked_fill_" else None
 
     def _called(self, node: ast.Call, scope: Scope, depth: int) -> Pattern | None:
         name, receiver = leaf(node.func), node.func.value if isinstance(node.func, ast.Attribute) else None
         resolved = self._ctx.uses.names.resolve(node.func, scope)
         of_torch = resolved is not None and "()" not in resolved.names[0]
-        if name in ("tril", "triu"):
+        if name == "generate_square_subsequent_mask":
+            return Pattern.CAUSAL
+        if name in ("tril", "triu", "tril_", "triu_"):
             filled = node.args[0] if of_torch and node.args else receiver
             return self._triangle(node, filled, at=1 if of_torch else 0)
-        if name == "masked_fill" and node.args and not of_torch:
-            return _changed(self.pattern(node.args[0], scope, depth - 1))
+        if name in ("masked_fill", "masked_fill_") and receiver is not None and node.args and not of_torch:
+            return self._chosen(node.args[0], [receiver], scope, depth)
         if name == "where" and of_torch and node.args:
-            return _changed(self.pattern(node.args[0], scope, depth - 1))
+            return self._chosen(node.args[0], node.args[1:], scope, depth)
         if receiver is None or of_torch or name not in _KEEPS | _CHANGES:
             return None
         found = self.pattern(receiver, scope, depth - 1)
         return _changed(found) if name in _CHANGES else found
+
+    def _chosen(
+        self, condition: ast.expr, values: list[ast.expr], scope: Scope, depth: int
+    ) -> Pattern | None:
+        """A pattern that chooses among ``values``, none of which is data of its own, as a learned bias is."""
+        found = _changed(self.pattern(condition, scope, depth - 1))
+        plain = all(self._is_filled(value, scope, depth) for value in values)
+        return found if plain else None
+
+    def _is_filled(self, node: ast.expr, scope: Scope, depth: int) -> bool:
+        """Whether an expression is one number, or a tensor of one, or a pattern itself."""
+        if isinstance(node, ast.Name):
+            value = self._ctx.uses.flow.definition(node, scope)
+            return value is not None and depth > 0 and self._is_filled(value, scope, depth - 1)
+        if isinstance(node, ast.UnaryOp):
+            return self._is_filled(node.operand, scope, depth)
+        inner = node.value if isinstance(node, ast.Attribute) else node
+        if isinstance(inner, ast.Call) and leaf(inner.func) in _FILLS | _NUMBERS:
+            return True
+        if isinstance(node, ast.Constant) or (isinstance(node, ast.Attribute) and node.attr == "inf"):
+            return True
+        return self.pattern(node, scope, depth - 1) is not None
 
     def _triangle(self, node: ast.Call, filled: ast.expr | None, at: int) -> Pattern | None:
         if (
@@ -89,13 +132,14 @@ class Masks:
             inner = filled.func.value if isinstance(filled.func, ast.Attribute) else None
             outer = next((one for one in (inner, *filled.args) if isinstance(one, ast.Call)), None)
             return Pattern.POSITIONS if self._triangle(filled, outer, at=0) is not None else None
-        if not (isinstance(filled, ast.Call) and leaf(filled.func) in _FILLS):
+        full = filled.left if isinstance(filled, ast.BinOp) and isinstance(filled.op, ast.Mult) else filled
+        if filled is None or not (isinstance(full, ast.Call) and leaf(full.func) in _FILLS):
             return None
         given = next((keyword.value for keyword in node.keywords if keyword.arg == "diagonal"), None)
         given = node.args[at] if given is None and len(node.args) > at else given
         diagonal = 0 if given is None else getattr(given, "value", None)
-        lower = leaf(node.func) == "tril" and diagonal == 0
-        additive = leaf(node.func) == "triu" and diagonal == 1 and "inf" in ast.unparse(filled)
+        lower = leaf(node.func) in ("tril", "tril_") and diagonal == 0
+        additive = leaf(node.func) in ("triu", "triu_") and diagonal == 1 and "inf" in ast.unparse(filled)
         return Pattern.CAUSAL if lower or additive else Pattern.POSITIONS
 
     def _attribute(self, node: ast.Attribute, depth: int) -> Pattern | None:
@@ -130,6 +174,32 @@ class Masks:
             waiting += [value] if value is not None else []
             waiting += ast.iter_child_nodes(part)
         return Pattern.POSITIONS if counted and added >= 2 else None
+
+
+def _holds_against_itself(node: ast.expr) -> bool:
+    """Whether an expression is ``of[:, None] == of[None, :]``: what belongs to one document sees that document."""
+    if not (isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and len(node.ops) == 1):
+        return False
+    sides = (node.left, node.comparators[0])
+    held = {
+        one.value.id for one in sides if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name)
+    }
+    added = {
+        ast.unparse(one.slice)
+        for one in sides
+        if isinstance(one, ast.Subscript) and "None" in ast.unparse(one.slice)
+    }
+    return len(held) == 1 and len(added) == 2
+
+
+def _is_leading(node: ast.Subscript) -> bool:
+    """Whether as many rows as columns are taken, from the first on: ``mask[:, :, :n, :n]``, and not ``mask[i : i + n]``."""
+    indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    slices = [index for index in indices if isinstance(index, ast.Slice)]
+    others = [index for index in indices if not isinstance(index, ast.Slice)]
+    lengths = {ast.unparse(one.upper) for one in slices if one.upper is not None}
+    whole = all(one.lower is None and one.step is None for one in slices)
+    return whole and len(lengths) <= 1 and all(isinstance(other, ast.Constant) for other in others)
 
 
 def _kept(node: ast.AST, name: str) -> ast.expr | None:

@@ -18,7 +18,9 @@ _ASKED = frozenset(
 )
 """What code asks of a tensor (some of it of an array), and never of a list."""
 
-_REDUCTIONS = frozenset({"sum", "mean", "max", "min", "norm", "amax", "amin", "prod", "std", "var", "abs"})
+_REDUCTIONS = frozenset(
+    {"sum", "mean", "max", "min", "norm", "amax", "amin", "prod", "std", "var", "abs", "argmax", "argmin"}
+)
 _TESTS = frozenset({"any", "all", "isnan", "isfinite", "isinf"})
 _PYTHON = frozenset({"torch.is_tensor", "torch.equal", "torch.allclose", "torch.is_grad_enabled"})
 _DEPTH = 4
@@ -73,15 +75,46 @@ def is_test(node: ast.expr, use: Use, ctx: Context, scope: Scope) -> bool:
     """Whether a condition in ``scope`` has to read a tensor's values: ``x.sum() > 0``, ``torch.isnan(x).any()``."""
     if isinstance(node, ast.Name):
         value = ctx.uses.flow.definition(node, scope)
-        return value is not None and not isinstance(value, ast.Name) and is_test(value, use, ctx, scope)
+        if value is None:
+            return _is_given(node, scope)
+        return not isinstance(value, ast.Name) and is_test(value, use, ctx, scope)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return is_test(node.operand, use, ctx, scope)
     if isinstance(node, ast.BoolOp):
         return all(is_test(value, use, ctx, scope) for value in node.values)
     if isinstance(node, ast.Compare):
         ordered = all(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in node.ops)
-        return ordered and any(_is_scalar(part, use, ctx) for part in (node.left, *node.comparators))
+        return (ordered or _is_number(node)) and any(
+            _is_scalar(part, use, ctx) for part in (node.left, *node.comparators)
+        )
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "bool"
+        and node.args
+    ):
+        return is_test(node.args[0], use, ctx, scope)
     return isinstance(node, ast.Call) and leaf(node.func) in _TESTS and _is_scalar(node, use, ctx)
+
+
+def _is_given(node: ast.Name, scope: Scope) -> bool:
+    """Whether a name is a parameter that is annotated as a tensor, needs a value, and is bound nowhere else."""
+    if not isinstance(scope.node, Function) or len(scope.bindings.get(node.id, ())) != 1:
+        return False
+    arguments = scope.node.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    needed = plain[: len(plain) - len(arguments.defaults)]
+    return any(
+        one.arg == node.id and one.annotation is not None and leaf(one.annotation) == "Tensor"
+        for one in needed
+    )
+
+
+def _is_number(node: ast.Compare) -> bool:
+    """Whether one value is held against a number: ``x.sum() == 0``."""
+    (right, *others) = node.comparators
+    equal = isinstance(node.ops[0], (ast.Eq, ast.NotEq)) and not others
+    return equal and isinstance(right, ast.Constant) and type(right.value) in (int, float)
 
 
 def _is_scalar(node: ast.expr, use: Use, ctx: Context) -> bool:
