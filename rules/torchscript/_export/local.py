@@ -16,7 +16,7 @@ from torchmigrate.semantics.resolve import leaf
 from .._authoring import purpose
 from .._authoring.authoring import SCRIPTS, TRACE_MODULES, TRACES
 from .._script import choice
-from . import asking, sampling, telling
+from . import asking, telling
 from .chain import MODES, Chain
 from .compiling import compiled, eager
 from .exporting import exported
@@ -104,7 +104,6 @@ def _traced(chain: Chain) -> Fix:
         if title := choice.refused("function", chain.ctx):
             return eager(chain, model, title, because)
         return compiled(chain, model, because)
-    sampling.check(model, chain.use, chain.ctx)
     return exported(chain, model, _inputs(chain))
 
 
