@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import Part, replace
+from torchmigrate.semantics.guards import reach
 
 from ._devices.availability import is_certain
 
@@ -65,6 +66,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 _DEVICE = re.compile("cuda|xpu|mtia")
+_CATCHES = frozenset({"RuntimeError", "Exception", "BaseException"})
+"""What catches the error of the old function."""
 _OTHER = {
     Kind.STRING: "this string patches `{symbol}`; code that asks `Stream.is_capturing` does not see it",
     Kind.ASSIGNMENT: "`{symbol}` is replaced here; code that asks `Stream.is_capturing` does not see it",
@@ -75,10 +78,15 @@ _OTHER = {
 def _fix(use: Use, ctx: Context) -> Fix:
     if ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
         raise NoFix("the project patches the old name, and a patch of it would no longer reach this code")
+    _check_reference(use)
     name, device = _device(use, ctx)
     query = "{device}.current_stream().is_capturing()"
     certain = is_certain(use, ctx)
     if not certain:
+        if reach(use, ctx.uses).caught & _CATCHES:
+            raise NoFix(
+                "what is around it catches what it raises on a build without the device; ask for the device first"
+            )
         initialized = "is_initialized" if name.endswith(("cuda", "xpu", "mtia")) else "is_available"
         query = f"{{device}}.{initialized}() and {query}"
     if use.kind is Kind.REFERENCE:
@@ -88,6 +96,15 @@ def _fix(use: Use, ctx: Context) -> Fix:
     assert isinstance(asked, ast.expr)
     title = f"Replace with `{query.replace('{device}', name)}`"
     return Fix((replace(asked, query, device=device),), safety, title)
+
+
+def _check_reference(use: Use) -> None:
+    """Raises NoFix where the function is not handed on to be called, but looked at."""
+    if use.kind is not Kind.REFERENCE:
+        return
+    parent = use.parents[-1]
+    if isinstance(parent, (ast.Compare, ast.Attribute, ast.UnaryOp, ast.BoolOp, ast.If, ast.IfExp)):
+        raise NoFix("the function itself is looked at here, and another one takes its place")
 
 
 def _device(use: Use, ctx: Context) -> tuple[str, Part]:

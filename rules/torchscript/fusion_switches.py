@@ -14,7 +14,7 @@ since torch 2.11, the nvFuser switches do nothing any more.
 
 Fix safety: unsafe; the statement goes, and a `with` block is unindented, once the project neither makes nor loads
 TorchScript. A dependency may still run scripted code that the switch was meant for. Where the value is used
-(`set_fusion_strategy` returns the old strategy) there is no fix.
+(`set_fusion_strategy` returns the old strategy) there is no fix, and none where the old setting is set again.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/jit/_fuser.py,
 torch/jit/__init__.py.
@@ -78,7 +78,22 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _fix(use: Use, ctx: Context) -> Fix:
     if runs_torchscript(ctx):
         raise NoFix("the project still makes or loads TorchScript, which the switch tunes")
-    return Fix((_change(use, ctx),), Safety.UNSAFE, "Remove the switch")
+    change = _change(use, ctx)
+    is_restored = use.call is not None and any(isinstance(given, ast.Name) for given in use.call.args)
+    if is_restored and (line := ctx.uses.once(_kept, lambda: _kept(ctx)).get(use.symbol)):
+        raise NoFix(f"line {line} keeps what the switch was before, for this to set it again")
+    return Fix((change,), Safety.UNSAFE, "Remove the switch")
+
+
+def _kept(ctx: Context) -> dict[str, int]:
+    """The switches whose last setting a variable keeps where they are set, each with the line."""
+    parents = ctx.uses.flow.parents
+    return {
+        use.symbol: use.node.lineno
+        for use in reversed(ctx.uses.found)
+        if use.call is not None and isinstance(assigned := parents[use.call], ast.Assign)
+        if [*map(ast.unparse, assigned.targets)] != ["_"]
+    }
 
 
 def _change(use: Use, ctx: Context) -> Change:

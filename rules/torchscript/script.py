@@ -32,6 +32,8 @@ Fix safety: unsafe.
 - The first call compiles (seconds; a C++ compiler or Triton is needed), and again for new sizes; a small function can be
   slower than without.
 - Results may differ in the last bits; random numbers (dropout, rand) differ for the same seed.
+- Where the project replaces `torch.jit.script` by what leaves functions as they are (`torch.jit.script = lambda f: f`), they
+  stay plain; where by anything else, there is no fix.
 - A function whose sizes change from call to call (loops without a fixed number of rounds, masks, `nonzero`), or a small one
   whose comments argue about compiling, stays as it is, and the fix says why. Where the project chooses `torch.compile`
   itself, or argues about a larger function, there is no fix.
@@ -57,8 +59,6 @@ torch/_dynamo/eval_frame.py.
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -69,7 +69,7 @@ from ._authoring import purpose
 from ._authoring.authoring import SCRIPTS, TRACES_ASKS, is_traced, traces
 from ._export import fixes
 from ._export.values import kind_of
-from ._script import bodies, fate, functions
+from ._script import bodies, fate, functions, replaced
 from ._script.fallbacks import dead_arm
 
 if TYPE_CHECKING:
@@ -102,20 +102,11 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         yield ctx.finding(use)
 
 
-def _replaced(ctx: Context) -> str | None:
-    """Where the project replaces `script`, for all its code or by the name that this module has for it."""
-    path = os.path.abspath(ctx.source.path)
-    module = re.escape(os.path.basename(os.path.splitext(path)[0]))
-    for mention in ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
-        named = ((), (rf"['\"]torch\.jit\.|\b{module}\.torch\.jit\.",))
-        among = [os.path.abspath(mention.path)]
-        if mention.kind is Kind.ASSIGNMENT or ctx.project.spelling(named, beside="", among=among):
-            return f"{mention.path}:{mention.line}"
-    return None
-
-
 def _fix(use: Use, ctx: Context) -> Fix:
-    if place := _replaced(ctx):
+    place = replaced.by_something(ctx)
+    if place is None and (use.decorated is None and use.call is None):
+        place = replaced.by_nothing(ctx)  # which may keep the old one here, to put it back
+    if place is not None:
         raise NoFix(f"{place} replaces `torch.jit.script`, which would no longer reach this code")
     if dead := dead_arm(use, ctx):
         return dead

@@ -16,7 +16,8 @@ Fix safety: unsafe.
   never refuses, but may silently keep a size fixed.
 - Export refuses what a trace silently froze: `if` on a tensor's value, `.item()`, slices of data-dependent length. To
   see it, run the export; the error names the line. Ways out: `torch.cond`, `torch.where`, `strict=True`, or
-  `torch.compile` without export.
+  `torch.compile` without export. Where the class of the module in the same file shows one, there is no fix; nor for what
+  is quantized with packed weights (`convert`, `quantize_dynamic`).
 - A function is not accepted, only an `nn.Module`: wrap it in one whose forward calls it, or use `torch.compile`.
 - An ExportedProgram has no `.eval()`, `.to()`, `.save()`, `.graph_for()`; on `.module()`, `.eval()` and `.train()`
   raise. Put the model in the right mode before the export.

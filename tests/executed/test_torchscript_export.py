@@ -168,11 +168,13 @@ def test_called_often_and_saved(tmp_path: Path) -> None:
 
 
 def test_what_export_refuses_is_refused_loudly(tmp_path: Path) -> None:
-    """A trace freezes a branch on a value without an error; the fixed program says where it stands."""
+    """A trace freezes a branch on a value without an error; the fixed program says where one stands that is out of sight."""
     text = CLASSES + (
-        "\n\nclass Branch(nn.Module):\n"
+        "\n\ndef branch(x):\n"
+        "    return x + 1 if x.sum() > 0 else x - 1\n\n\n"
+        "class Branch(nn.Module):\n"
         "    def forward(self, x):\n"
-        "        return x + 1 if x.sum() > 0 else x - 1\n\n\n"
+        "        return branch(x)\n\n\n"
         "def run():\n"
         "    traced = torch.jit.trace(Branch(), torch.ones(2))\n"
         "    return traced(torch.ones(2))\n"

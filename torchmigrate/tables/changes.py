@@ -72,6 +72,9 @@ class Recipe:
     """Whether the statement goes that does nothing but call it."""
     unsafe: str = ""
     """When the code does something else afterwards; "" where it never does."""
+    unless: tuple[str, ...] = ()
+    """Regular expressions, each with a word that it begins with or is: where a file of the project matches one, the old
+    name has to stay."""
 
 
 @dataclass(frozen=True, slots=True)

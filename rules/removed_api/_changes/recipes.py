@@ -33,6 +33,7 @@ _NAME = re.compile(r"\btorch(?:\.\w+)+")
 def fitting(use: Use, ctx: Context, change: Change) -> Fix:
     """The fix of the first recipe that fits the use. Raises NoFix."""
     for recipe in change.recipes:
+        _check_unless(recipe, ctx)
         edits = _moved(change, use, ctx) or _carried_out(recipe, use, ctx)
         if edits is not None:
             safety = Safety.UNSAFE if recipe.unsafe else Safety.SAFE
@@ -41,6 +42,17 @@ def fitting(use: Use, ctx: Context, change: Change) -> Fix:
     if use.kind is not Kind.CALL:
         raise NoFix("it is not called here, and what takes its place is called in another way")
     raise NoFix("no recipe covers these arguments")
+
+
+def _check_unless(recipe: Recipe, ctx: Context) -> None:
+    """Raises NoFix where the project spells what goes with the old name only, but for its own definitions of it."""
+    for expression in recipe.unless:
+        word = re.match(r"\w+", expression)
+        sought = ((word[0],) if word else (), (rf"(?<!\w)(?<!def ){expression}",))
+        for path, line in ctx.project.spelling(sought, beside=""):
+            raise NoFix(
+                f"{ctx.project.shown(path)}:{line} goes with the old name only: both change together, by hand"
+            )
 
 
 def new_name(recipe: Recipe, use: Use) -> str:

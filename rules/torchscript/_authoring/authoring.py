@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
+    from torchmigrate.project.mentions import Mention
 
 SCRIPTS = ("torch.jit.script", "torch.jit._script.script", "torch.jit._script._script_impl")
 METHODS = ("torch.jit.script_method", "torch.jit._script.script_method")
@@ -55,13 +59,33 @@ def traces(ctx: Context) -> bool:
     These are tracing to TorchScript, symbolic tracing, and the TorchScript ONNX exporter (the only one before torch
     2.5, and the default one before 2.9).
     """
-    uses = ctx.project.uses(
+    return any(True for _ in _tracing(ctx))
+
+
+def traced_at(ctx: Context) -> str:
+    """The nearest place of those for which `traces` is true."""
+    found = nearest(list(_tracing(ctx)), ctx)
+    return f"{found.path}:{found.line}"
+
+
+def _tracing(ctx: Context) -> Iterator[Mention]:
+    yield from ctx.project.uses(
         *TRACING, ".to_torchscript", *SYMBOLIC, kinds=(Kind.CALL, Kind.DECORATOR, Kind.REFERENCE)
     )
-    onnx = ctx.project.uses("torch.onnx.export", kinds=(Kind.CALL,))
-    return bool(uses) or any(
-        dict(mention.constants).get("dynamo", ctx.options.minimum >= (2, 9)) is not True for mention in onnx
-    )
+    for mention in ctx.project.uses("torch.onnx.export", kinds=(Kind.CALL,)):
+        if dict(mention.constants).get("dynamo", ctx.options.minimum >= (2, 9)) is not True:
+            yield mention
+
+
+def nearest(mentions: Sequence[Mention], ctx: Context) -> Mention:
+    """The one that is nearest to this file: by the folders that both lie in, then by order."""
+    return min(mentions, key=lambda mention: _distance(mention, ctx))
+
+
+def _distance(mention: Mention, ctx: Context) -> tuple[int, str, int]:
+    steps = zip(ctx.source.path.split(os.sep), mention.path.split(os.sep), strict=False)
+    shared = sum(1 for _ in takewhile(lambda step: step[0] == step[1], steps))
+    return -shared, mention.path, mention.line
 
 
 def is_traced(ctx: Context) -> bool:

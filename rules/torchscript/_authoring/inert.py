@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
 
-from .authoring import AUTHORING, BASES, TRACING
+from .authoring import AUTHORING, BASES, TRACING, nearest
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -60,8 +59,8 @@ def waits_for(use: Use, ctx: Context, *others: Mention, is_traced: bool = False)
     makers = [*(maker for maker in makers if _may_reach(maker, makers, use, ctx)), *others]
     if not makers:
         return None
-    nearest = min(makers, key=lambda mention: _distance(mention, ctx))
-    return f"waits for `{nearest.symbol}` at {nearest.path}:{nearest.line}"
+    maker = nearest(makers, ctx)
+    return f"waits for `{maker.symbol}` at {maker.path}:{maker.line}"
 
 
 def _may_reach(maker: Mention, makers: Sequence[Mention], use: Use, ctx: Context) -> bool:
@@ -82,10 +81,3 @@ def _noted(makers: Sequence[Mention], ctx: Context) -> dict[tuple[str, int], lis
         notes.setdefault((note.path, note.line), []).append(note)
     counted = Counter((maker.path, maker.line) for maker in makers)
     return {place: found for place, found in notes.items() if len(found) == counted[place]}
-
-
-def _distance(mention: Mention, ctx: Context) -> tuple[int, str, int]:
-    """How far a place is from this file, to be compared: by the folders that both lie in, then by order."""
-    steps = zip(ctx.source.path.split(os.sep), mention.path.split(os.sep), strict=False)
-    shared = sum(1 for _ in takewhile(lambda step: step[0] == step[1], steps))
-    return -shared, mention.path, mention.line

@@ -25,7 +25,7 @@ _RAISING = re.compile(
 )
 _ASSERTING = re.compile(r"assert|fail(If|Unless)|check_")
 _SAYS_SO = re.compile(r"script|jit|trac(e|ing|able)", re.IGNORECASE)
-_TEST_FILE = re.compile(r"tests?_.*|.*_tests?|conftest|tests?")
+_TEST_FILE = re.compile(r"tests?_.*|.*_tests?|conftest|tests?|Tests?([A-Z_].*)?|.*[a-z0-9_]Tests?")
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "unittest", "unittests"})
 
 _INSTEAD = "what replaces it can be tested with `torch.export.export(module, (inputs,))`"
@@ -51,6 +51,16 @@ def check(use: Use, ctx: Context) -> None:
         raise NoFix(
             f"the test shows that users can still do this; it goes with TorchScript (`keep-torchscript-support = false`); {_INSTEAD}"
         )
+
+
+def check_class(definition: ast.ClassDef, ctx: Context) -> None:
+    """Raises NoFix where a test has a class only to see what becomes of TorchScript modules."""
+    if is_test(ctx.source.path) and (name := _says_so(definition.name) or _file(ctx.source.path)):
+        raise NoFix(f"`{name}` is about TorchScript, and goes with it; {_INSTEAD}")
+
+
+def _says_so(name: str) -> str | None:
+    return name if _SAYS_SO.search(name) else None
 
 
 def is_test(path: str) -> bool:

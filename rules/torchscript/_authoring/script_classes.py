@@ -16,7 +16,9 @@ from torchmigrate.model.findings import Change
 from .._script.bodies import ASKS as BODIES_ASK
 from .._script.bodies import check_body
 from .._script.fate import importers
+from . import bindings
 from .authoring import BASES, METHODS
+from .purpose import check_class
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -40,6 +42,7 @@ _SCRIPT_ONLY = frozenset(
 
 def fix_of(ctx: Context) -> Fix:
     """The fix of all such classes of the file. Raises NoFix if one of them has to stay."""
+    bindings.check(ctx)
     changes: list[Change] = []
     for other in ctx.uses.found:
         if other.kind is Kind.IMPORT or other.symbol not in (*METHODS, *BASES):
@@ -91,6 +94,7 @@ def _rebased(use: Use, ctx: Context) -> Change:
     definition = use.place.statement
     if not isinstance(definition, ast.ClassDef) or not use.certain:
         raise NoFix(f"`{ctx.text(use.node)}` may stand for something else in line {use.node.lineno}")
+    check_class(definition, ctx)
     if attribute := next(_script_only(definition, ctx), None):
         raise NoFix(f"`.{attribute}` exists only on a TorchScript module")
     if any(

@@ -45,6 +45,15 @@ _MODULE_METHODS = frozenset(
     ]
 )
 _KEYS = frozenset({"state_dict", "load_state_dict", "named_parameters", "named_buffers", "named_modules"})
+_CORE_ML = (
+    "; coremltools 8.0 and newer take `torch.export.export(model, (inputs,)).run_decompositions({})` for it, with inputs and "
+    "outputs named and typed as in the program: compare what both give"
+)
+_TAKES_INSTEAD = {
+    "coremltools.convert": _CORE_ML,
+    "coremltools.converters.convert": _CORE_ML,
+}
+"""What functions take in the place of a traced module. https://apple.github.io/coremltools/docs-guides/source/model-exporting.html"""
 MOVES = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_"])
 MODES = frozenset({"eval", "train"})
 
@@ -198,7 +207,9 @@ class Chain:
             self.wrappers.append((place, call))
             self._follow(call)
         elif not (name is None and isinstance(call.func, ast.Name) and call.func.id == "print"):
-            raise NoFix(f"its result is passed to `{self.ctx.text(call.func)}`")
+            raise NoFix(
+                f"its result is passed to `{self.ctx.text(call.func)}`{_TAKES_INSTEAD.get(name or '', '')}"
+            )
 
     def _returned(self, statement: ast.Return) -> None:
         """Follows a loaded module through the calls of the function that returns it."""

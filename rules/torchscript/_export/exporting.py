@@ -21,6 +21,7 @@ from torchmigrate.semantics.calls import argument, arguments, value
 from torchmigrate.semantics.resolve import leaf
 
 from .._authoring.authoring import SCRIPTS, TRACE_MODULES
+from . import quantizing, sampling
 from .chain import Chain
 from .compiling import without_modes, without_wrappers
 from .saving import saved
@@ -63,6 +64,8 @@ def exported(chain: Chain, model: ast.expr, inputs: ast.expr | None) -> Fix:
     made = binding_of(model, chain.scope, chain.ctx) if isinstance(model, ast.Name) else model
     if isinstance(made, ast.Call) and leaf(made.func) == "compile":
         raise NoFix("what it traces is compiled already, and no plain module any more")
+    quantizing.check(model, made, chain)
+    sampling.check(model, chain.use, chain.ctx)
     if chain.saves and chain.moved:
         raise NoFix("the result is moved after the trace; move the model before, so that the export has it")
     given = _scripted(chain, model, inputs) if chain.use.symbol in SCRIPTS else _traced(chain, inputs)

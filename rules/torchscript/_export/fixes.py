@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Fix, Kind, NoFix
 
 from .._authoring.authoring import IF_TRACING, LOADING
+from .._script import replaced
+from . import moving
 from .chain import ASKS as CHAIN_ASKS
 from .consumers import consumers
 from .local import chains
-from .moving import followed, moved, note
+from .moving import followed, moved
 from .readers import foreign_readers
 from .stub import stub
 from .telling import ASKS as TELLING_ASKS
@@ -48,6 +50,12 @@ def fix_of(use: Use, ctx: Context) -> Fix:
     if use.symbol in LOADING:
         return followed(use, ctx)
     raise NoFix("what it is given is not certainly traced in this scope")
+
+
+def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object], ...]]]:
+    """What the project has to know of a use that makes, saves, loads or replaces something."""
+    yield from moving.note(use, ctx)
+    yield from replaced.note(use, ctx)
 
 
 def stub_of(use: Use, ctx: Context) -> str | None:

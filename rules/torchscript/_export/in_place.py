@@ -15,6 +15,7 @@ from torchmigrate.model.findings import Change
 from torchmigrate.rewrite.changes import Insert, Remove, ReplaceStatement, replace, template
 from torchmigrate.semantics.calls import arguments
 
+from .._authoring import bindings
 from .._authoring.authoring import FREEZES, OPTIMIZES
 from .._script import choice
 from . import telling
@@ -46,6 +47,7 @@ def compiled_in_place(chain: Chain, model: ast.expr, leaves: NoFix) -> Fix:
     if ast.unparse(target) != ast.unparse(model) and not isinstance(model, ast.Call):
         raise leaves
     choice.check(chain.use, ctx)
+    bindings.check(ctx)
     frozen = _frozen(chain, target)
     telling.check(chain, model, target, [chain.call, *(statement.value for statement in frozen)])
     chain.members += [statement.value.func for statement in frozen if isinstance(statement.value, ast.Call)]

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Fix, Kind, NoFix
 from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.dataflow import is_located
+from torchmigrate.semantics.nodes import walk
 from torchmigrate.semantics.resolve import leaf
 
 from .._authoring import purpose
 from .._authoring.authoring import SCRIPTS, TRACE_MODULES, TRACES
 from .._script import choice
-from . import asking, sampling, telling
-from .chain import Chain
+from . import asking, telling
+from .chain import MODES, Chain
 from .compiling import compiled, eager
 from .exporting import exported
 from .in_place import compiled_in_place
@@ -103,7 +104,6 @@ def _traced(chain: Chain) -> Fix:
         if title := choice.refused("function", chain.ctx):
             return eager(chain, model, title, because)
         return compiled(chain, model, because)
-    sampling.check(model, chain.use, chain.ctx)
     return exported(chain, model, _inputs(chain))
 
 
@@ -139,6 +139,7 @@ def _plain(chain: Chain) -> ast.expr:
 def _scripted(chain: Chain) -> Fix:
     model = _plain(chain)
     if not chain.saves:
+        _check_original(model, chain)
         if title := choice.uncompiled("module", chain.ctx):
             return eager(chain, model, title)
         choice.check(chain.use, chain.ctx)
@@ -151,6 +152,31 @@ def _scripted(chain: Chain) -> Fix:
             "it is saved, and what loads it can still switch its mode: call `.eval()` before it is exported"
         )
     return exported(chain, model, example)
+
+
+def _check_original(model: ast.expr, chain: Chain) -> None:
+    """Raises NoFix where the module that is scripted changes afterwards, or is used in another mode than its script.
+
+    A scripted module shares the parameters of its original, and nothing else.
+    """
+    if not isinstance(model, (ast.Name, ast.Attribute)):
+        return
+    text = ast.unparse(model)
+    owner = chain.scope.find(model.id) if isinstance(model, ast.Name) else None
+    is_switched = bool(chain.modes) and not _is_evaluated(model, chain)
+    for node in walk(owner.node if owner is not None else chain.scope.node):
+        if not isinstance(node, type(model)) or leaf(node) != leaf(model) or ast.unparse(node) != text:
+            continue
+        parent = chain.flow.parents[node]
+        is_later = node.lineno > chain.use.place.statement.lineno and isinstance(node.ctx, ast.Load)
+        if not is_later or node is model:
+            continue
+        if isinstance(parent, ast.Attribute) and (
+            parent.attr in MODES or isinstance(parent.ctx, ast.Store) or parent.attr.startswith("register_")
+        ):
+            raise NoFix(f"line {node.lineno} changes `{text}`, which its script does not follow")
+        if is_switched and isinstance(parent, ast.Call) and parent.func is node:
+            raise NoFix(f"line {node.lineno} uses `{text}`, whose mode is not that of its script")
 
 
 def _is_evaluated(model: ast.expr, chain: Chain) -> bool:

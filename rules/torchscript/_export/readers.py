@@ -135,7 +135,7 @@ def group_of(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool) -
         for link in links:
             if not link.saves and differs(example, link.sizes):
                 raise NoFix(
-                    f"{link.place} gives it other sizes than the example's, which `dynamic_shapes` must free"
+                    f"{link.place} may give it other sizes than the example's, which `dynamic_shapes` must free"
                 )
     for link in every:
         if link in links or (name is None and link.path == ctx.source.path):

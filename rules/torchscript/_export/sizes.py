@@ -64,13 +64,13 @@ def written(inputs: ast.expr | None, chain: Chain) -> str:
 
 
 def given(chain: Chain) -> str:
-    """The same for all calls of the chain's result, separated by blanks."""
-    calls = (",".join(_written(tensor, chain) for tensor in call.args) for call in chain.called_with())
+    """The same for all calls of the chain's result, separated by blanks; a star for a size that varies from call to call."""
+    calls = (",".join(_given(tensor, chain) for tensor in call.args) for call in chain.called_with())
     return " ".join(calls)
 
 
 def differs(example: str, sizes: str) -> bool:
-    """Whether a call (of `given`) certainly has other sizes than the example (of `written`)."""
+    """Whether a call (of `given`) has or may have other sizes than the example (of `written`), as far as both show them."""
     if not example:
         return False
     pairs = (zip(example.split(","), call.split(","), strict=False) for call in sizes.split())
@@ -81,6 +81,19 @@ def _written(tensor: ast.expr, chain: Chain) -> str:
     sizes = shape_of(tensor, chain.use, chain.ctx)
     numbers = [_number(size, chain) for size in sizes] if sizes is not None else _nested(tensor, chain)
     return "x".join(map(str, numbers)) if numbers and None not in numbers else "?"
+
+
+def _given(tensor: ast.expr, chain: Chain) -> str:
+    """The sizes of an input as `_written` has them, and stars for parameters and what loops count."""
+    sizes = shape_of(tensor, chain.use, chain.ctx) or []
+    shown = ["*" if _varies(size, chain) else _number(size, chain) for size in sizes]
+    return "x".join(map(str, shown)) if "*" in shown and None not in shown else _written(tensor, chain)
+
+
+def _varies(size: ast.expr, chain: Chain) -> bool:
+    if not isinstance(size, ast.Name):
+        return False
+    return isinstance(binding_of(size, chain.scope, chain.ctx), ast.arg) or _is_counted(size, chain)
 
 
 def _nested(tensor: ast.expr, chain: Chain) -> list[int | None]:

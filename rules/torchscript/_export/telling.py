@@ -12,7 +12,7 @@ from torchmigrate.semantics.calls import arguments, value
 from torchmigrate.semantics.dataflow import RETURNED, is_returned
 from torchmigrate.semantics.resolve import leaf
 
-from .._authoring.authoring import AUTHORING, BASES, SAVES, TRACES_ASKS, traces
+from .._authoring.authoring import AUTHORING, BASES, SAVES, TRACES_ASKS, traced_at, traces
 from .._script.bodies import IS_SCRIPTING
 from .._script.fate import importers, parameter_of
 from .asking import imported_from
@@ -221,7 +221,7 @@ def _is_global(target: ast.Name, chain: Chain) -> bool:
 def _anywhere(chain: Chain) -> None:
     """Raises NoFix for what the project may do with what others can reach, or that becomes a part of something."""
     if traces(chain.ctx):
-        raise NoFix("the project traces, which refuses what is compiled")
+        raise NoFix(f"{traced_at(chain.ctx)} traces, which refuses what is compiled")
     _spelled(*_REPLICAS, chain.ctx)
 
 

@@ -12,6 +12,7 @@ from torchmigrate.semantics.nodes import walk
 from torchmigrate.semantics.resolve import leaf
 
 from .._authoring.authoring import is_traced, traces
+from . import replaced
 from .types import Typed, typed
 
 if TYPE_CHECKING:
@@ -95,7 +96,11 @@ def eager(function: ast.AST | None, use: Use, ctx: Context) -> str | None:
 
 def uncompiled(kind: str, ctx: Context) -> str | None:
     """Why nothing scripted is to be compiled, as the title of a fix for a function or module; None if it may be."""
-    return f"Use the {kind} as it is" if ctx.options.script_replacement == "eager" else refused(kind, ctx)
+    if ctx.options.script_replacement == "eager":
+        return f"Use the {kind} as it is"
+    if place := replaced.by_nothing(ctx):
+        return f"Use the {kind} as it is: {place} makes `torch.jit.script` leave it so"
+    return refused(kind, ctx)
 
 
 def refused(kind: str, ctx: Context) -> str | None:

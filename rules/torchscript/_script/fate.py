@@ -248,8 +248,6 @@ def _imported(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _observed(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """How another file reads what only a ScriptFunction has, or hands the function to something; none that defines it."""
     read = rf"\b{name}\.(?:{'|'.join(_SCRIPT_FUNCTION_ONLY)})\b(?!\s*=[^=])"
-    given = (
-        rf"\b(?!(?:{'|'.join(sorted(_TAKES_FUNCTIONS))})\()\w+\(\s*(?:(?!self\b|cls\b)\w+\.)?{name}\s*[,)]"
-    )
+    given = rf"\b(?!(?:import|{'|'.join(sorted(_TAKES_FUNCTIONS))})\()\w+\(\s*(?:(?!self\b|cls\b)\w+\.)?{name}\s*[,)]"
     others = rf"(?m)\A(?![\s\S]*^(?:def|class)[ \t]+{name}\b)"
     return (name,), (f"{read}|{given}", others)

@@ -10,7 +10,7 @@ from torchmigrate.api import Fix, Kind, NoFix, NotYet, Safety
 from torchmigrate.rewrite.changes import Rename, replace
 from torchmigrate.semantics.calls import arguments
 
-from .._authoring.authoring import is_traced, traces
+from .._authoring.authoring import is_traced, traced_at, traces
 from .._export.values import binding_of
 from . import choice, controlflow, fate
 from .bodies import check_origin, mended
@@ -24,7 +24,7 @@ _KEPT = (
     "a trace keeps the function's loops, branches and conversions to numbers only while it is scripted; "
     '`script-replacement = "eager"` makes it a plain function all the same'
 )
-_UNSEEN = "the project traces, which keeps loops and branches only of scripted functions, and this one is not in sight"
+_UNSEEN = "traces, which keeps loops and branches only of scripted functions, and this one is not in sight"
 
 
 def decorated(use: Use, ctx: Context) -> Fix:
@@ -59,7 +59,8 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
     found = binding_of(function, use.place.scope, ctx) if isinstance(function, ast.Name) else None
     is_seen = isinstance(found, _FUNCTIONS) or isinstance(function, ast.Lambda)
     if kind == "function" and not is_seen and _may_be_traced(ctx):
-        raise NoFix(_UNSEEN)
+        place = "this file" if is_traced(ctx) else traced_at(ctx)
+        raise NoFix(f"{place} {_UNSEEN}")
     if isinstance(found, ast.arg):
         raise NoFix(f"which function `{found.arg}` is, and whether it is plain Python, is not in sight")
     check_origin(function, use, ctx)
