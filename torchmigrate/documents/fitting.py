@@ -208,6 +208,8 @@ def _brings_known_python(environment: Environment) -> bool:
 def _wheels(state: State) -> Iterator[str]:
     """A Python for which everything that is pinned has a wheel."""
     left, _ = pythons.possible(list(_python_references(state)), state.chosen.python)
+    if len(left) > 1:  # those that the table tells of; one that is stated has what is pinned today
+        left = {n for n in left if requirements.tells_wheels(f"3.{n}")}
     for one, where in _all(state) if left else ():
         upper = [clause for clause in clauses(one) if clause.is_upper]
         if one.name in FAMILY or not upper or one.style is Style.CONDA:
@@ -231,6 +233,7 @@ _OLD_CUDA = re.compile(
 _OLD_TORCH = re.compile(
     r"(?<![A-Za-z])(?:torch|pt|pytorch)[-_=]*v?(?P<version>[12]\.\d{1,2})(?:\.\d+)?", re.IGNORECASE
 )
+_INSIDE = re.compile(r"[\w.-](?:py)?torch")
 _SOURCES = re.compile(
     r"(?:git\+|git clone\s+(?:-\S+\s+(?:[\w.-]+\s+)??)*)\S*?/(?P<name>[\w.-]+?)(?:\.git)?(?=[@#\s\"'&;]|$)"
 )
@@ -252,6 +255,8 @@ def _leftovers(state: State) -> Iterator[str]:
             if state.chosen.cuda and match["major"] != state.cuda:
                 yield f"held back by `{_word(text, match)}`, which is for CUDA {match['major']}"
         for match in _OLD_TORCH.finditer(text):
+            if "=" in match[0] and _INSIDE.match(text, max(match.start() - 1, 0)):
+                continue  # the pin of a package whose name ends in torch's: that is its own version
             if number(match["version"]) < number(state.chosen.torch):
                 yield f"held back by `{_word(text, match)}`, which is for torch {match['version']}"
         for match in _SOURCES.finditer(text):
