@@ -20,6 +20,7 @@ from torchmigrate.documents.upgrade import (
     release_of,
     tag_of,
 )
+from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.options import Options
 from torchmigrate.model.vocabulary import Sort
@@ -216,11 +217,20 @@ class Relocation:
             edit = images.edit(image, self.options.target, self.chosen, compiles=compiles)
             if edit is not None:
                 self.edits.append(edit)
+                if image.name == "pytorch/pytorch":
+                    self._installing(image)
                 self.moves_image = True
         if self.moves_image and self.chosen.cuda:
             for variable in self.environment.of(Sort.VARIABLE, *architectures.NAMES):
                 if architectures.gone(variable, self.chosen.cuda):
                     self.edits.append(architectures.edit(variable, self.chosen.cuda))
+
+    def _installing(self, image: Reference) -> None:
+        """What is installed into an image that brings torch has to be let into the new one."""
+        docker = kind_of(self.source.path) == "docker"
+        text = self.source.original.decode("latin-1")
+        if told := images.installing(image, text, docker=docker):
+            self.edits.append(told)
 
     def _write(self, reference: Reference, clause: Clause, version: str) -> None:
         if reference.fixed:
