@@ -6,6 +6,7 @@ every finding in an environment carries the same fix, which is made here.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -29,10 +30,10 @@ from torchmigrate.documents.upgrade import (
 )
 from torchmigrate.model.findings import Edit, Fix, Joint, NoFix, Span
 from torchmigrate.model.options import Options
-from torchmigrate.model.versions import render
+from torchmigrate.model.versions import Version, parse, render
 from torchmigrate.model.vocabulary import Safety, Sort
 from torchmigrate.project.project import Project
-from torchmigrate.tables import wheels
+from torchmigrate.tables import matrix, wheels
 from torchmigrate.tables.matrix import Build
 from torchmigrate.text.edits import apply
 from torchmigrate.text.source import Source
@@ -49,7 +50,7 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
 
     Where lists that go into the same environment, or what installs them, have to change too, it is the part of one file.
     """
-    unit, environment = reference.unit, reference.unit.environment
+    unit = reference.unit
     if unit.role is Role.LOCK:
         raise NoFix(
             "a lock file is written by its tool: upgrade torch with it, once the project's own files are mended"
@@ -58,9 +59,34 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
         raise NoFix(IN_DOCUMENTATION)
     if unit.fixed:
         raise NoFix(unit.fixed)
-    _check_may_move(source, environment, options)
+    _check_may_move(source, unit.environment, options)
     if unit.role is Role.TEST:
         raise NoFix("what is tested is chosen there, for the machines that it runs on")
+    try:
+        return _move(reference, source, options, project)
+    except NoFix as reason:
+        if nearest := _nearest(reference, source, options, project):
+            raise NoFix(f"{reason}; it could move to torch {nearest} (--target-version {nearest})") from None
+        raise
+
+
+def _nearest(reference: Reference, source: Source, options: Options, project: Project) -> str:
+    """The newest release before the target to which the environment of a reference could move; empty for none."""
+    older = [version for name in matrix.versions() if _OLDEST <= (version := parse(name)) < options.target]
+    for target in sorted(older, reverse=True):
+        with contextlib.suppress(NoFix):
+            _move(reference, source, replace(options, target=target, resolve=False), project)
+            return render(target)
+    return ""
+
+
+_OLDEST: Version = (2, 10)
+"""The oldest release that is proposed in the target's place."""
+
+
+def _move(reference: Reference, source: Source, options: Options, project: Project) -> Fix:
+    """The move to one release; raises NoFix where there is none."""
+    environment = reference.unit.environment
     path = os.path.realpath(source.path)
     try:
         beside = tuple(neighbours(path, environment, project))

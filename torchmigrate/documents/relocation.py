@@ -193,6 +193,8 @@ class Relocation:
                 self._write(companion, clause, clause.public + (f"+{build}" if build else ""))
 
     def _local_of(self, companion: Reference, clause: Clause) -> str:
+        if not clause.local.startswith("cu"):
+            return clause.local
         pinned = matrix.companion_torch(companion.name, release_of(companion.name, self.options.target)[0])
         return self._local(clause) if pinned else ""
 
@@ -237,10 +239,18 @@ class Relocation:
             raise NoFix(reference.fixed)
         if reference.several:
             raise NoFix(f"the file gives several values for the version of {reference.name}")
+        if "+" in version and (page := _old_page(self.environment)):
+            raise NoFix(f"whether `{page}` lists {reference.name} {version} is not known here")
         edit = reference.value.edit(clause.start, clause.end, version)
         if edit is None:
             raise NoFix(f"the version of {reference.name} is put together from several places")
         self.edits.append(edit)
+
+
+def _old_page(environment: Environment) -> str:
+    """A page of wheels of old, if an environment installs from one; empty if it does not."""
+    pages = (index.text for index in environment.of(Sort.INDEX))
+    return next((page for page in pages if page.endswith("torch_stable.html")), "")
 
 
 def _other_accelerator(reference: Reference) -> str:
