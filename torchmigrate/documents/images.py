@@ -54,9 +54,10 @@ def installing(image: Reference, text: str, *, docker: bool) -> Edit | None:
     said = re.sub(r"(?m)^[ \t]*#.*$", lambda comment: " " * len(comment[0]), text)
     if found := _CONDA.search(said):
         raise NoFix(f"held back by `{found[0]}`, which the new image does not have")
-    found = _PIP.search(said, image.span.end)
-    if found is None or _APART.search(said):
+    every = list(_PIP.finditer(said, image.span.end))
+    if not every or _APART.search(said):
         return None
+    found = next((one for one in every if one["uv"]), every[0])
     if found["uv"] or not docker:
         asked = f"{'UV' if found['uv'] else 'PIP'}_BREAK_SYSTEM_PACKAGES=1"
         raise NoFix(
