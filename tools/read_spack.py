@@ -1,6 +1,6 @@
 """Regenerates ``torchmigrate/tables/data/unrelated.json`` from Spack's recipes.
 
-    python tools/read_spack.py https://github.com/spack/spack-packages
+    python -m tools.read_spack https://github.com/spack/spack-packages
 
 Spack describes some three thousand projects of the package index: what each requires, over all of its releases and
 variants. A project goes into the table if neither it nor anything that it requires, over any number of steps, requires
