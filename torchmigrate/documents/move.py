@@ -17,7 +17,7 @@ from torchmigrate.documents import comments
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.fitting import State, held_back
 from torchmigrate.documents.neighbours import Missing, Neighbour, neighbour_of, neighbours
-from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, Reference, Role, Unit
+from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, Purpose, Reference, Role, Unit
 from torchmigrate.documents.relocation import Relocation, concerns_torch, gives_torch
 from torchmigrate.documents.requirements import logical_lines
 from torchmigrate.documents.specifiers import applies
@@ -28,6 +28,7 @@ from torchmigrate.documents.upgrade import (
     stays,
     tag_of,
 )
+from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Edit, Fix, Joint, NoFix, Span
 from torchmigrate.model.options import Options
 from torchmigrate.model.versions import Version, parse, render
@@ -124,8 +125,20 @@ def _check_may_move(source: Source, environment: Environment, options: Options) 
         raise NoFix("this installs an older torch, which tests often do on purpose")
     if meant := _MEANT.search("/".join(source.path.replace(os.sep, "/").split("/")[-2:])):
         raise NoFix(f"the file is for one version, as its name says: {meant[0].strip('-_./')}")
+    if _only_builds(source.path, environment):
+        raise NoFix(
+            "what is built with one torch has to run with it, and with which it runs is said elsewhere"
+        )
     if comment := comments.holding(source.original.decode("latin-1"), environment):
         raise NoFix(f'a comment takes it as meant: "{comment}"')
+
+
+def _only_builds(path: str, environment: Environment) -> bool:
+    """Whether all that an environment asks of torch is for building: an extension is compiled against that torch."""
+    torches = environment.of(Sort.REQUIREMENT, *TORCH)
+    by_name = re.search(r"(?:^|[-_.])build(?:[-_.]|$)", os.path.basename(path), re.IGNORECASE)
+    listed = kind_of(path) == "requirements" and by_name is not None
+    return bool(torches) and (listed or all(one.purpose is Purpose.OTHER for one in torches))
 
 
 def _moves(neighbour: Neighbour) -> bool:
