@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from packaging.requirements import Requirement
 
 from tests.support import check_text, fix_text
-from tools import read_requirements
+from tools import read_requirements, read_spack
 from torchmigrate.cli.commands import cli
 from torchmigrate.documents import pythons
 from torchmigrate.documents.document import Document
@@ -36,6 +36,8 @@ from torchmigrate.tables import requirements
         ("bitsandbytes", "0.43.2", "2.13.0", ""),
         ("numpy", "1.26.4", "2.13.0", ""),
         ("flash-attn", "2.6.3", "2.13.0", "which torch goes with flash-attn 2.6.3 is not known here"),
+        ("gunicorn", "22.0.0", "2.13.0", ""),
+        ("pyyaml", "5.1", "2.13.0", ""),
         ("numpy", "99.0", "2.13.0", "which torch goes with numpy 99.0 is not known here"),
         ("nobodys-package", "1.0", "2.13.0", "which torch goes with nobodys-package 1.0 is not known here"),
     ],
@@ -62,6 +64,55 @@ def test_every_row_says_where_it_is_from() -> None:
         rows = json.loads((resources.files("torchmigrate.tables") / "data" / name).read_text("utf-8"))
         assert [row["project"] for row in rows] == sorted({row["project"] for row in rows})
         assert all(row["source"] and row["evidence"] in ("wheel", "documented") for row in rows)
+
+
+def test_what_is_unrelated_to_torch_is_in_no_other_table() -> None:
+    tables = resources.files("torchmigrate.tables") / "data"
+    told = [
+        row["project"]
+        for name in ("requirements.json", "compiled.json")
+        for row in json.loads((tables / name).read_text("utf-8"))
+    ]
+    table = json.loads((tables / "unrelated.json").read_text("utf-8"))
+    assert table["source"]
+    assert table["projects"] == sorted(set(table["projects"]) - set(told))
+    assert [name for name in table["projects"] if "torch" in name or "tensorflow" in name] == []
+
+
+RECIPE = """
+class PyDemo(PythonPackage):
+    pypi = "Demo_Project/demo-1.0.tar.gz"
+
+    depends_on("py-setuptools@:60", type="build")
+    with default_args(type=("build", "run")):
+        depends_on("{required}", when="@1:")
+"""
+
+
+@pytest.mark.parametrize(
+    ("required", "is_free"),
+    [
+        ("py-numpy@1.20:", True),
+        ("py-torch@1.8:", False),
+        ("cuda@12:", False),
+        ("py-typing-extensions@4:", True),
+        ("py-typing-extensions@3.7:4.5", False),
+        ("py-typing-extensions@:4", True),
+    ],
+)
+def test_recipes_of_spack(required: str, is_free: bool) -> None:
+    recipe = read_spack.read(RECIPE.format(required=required))
+    assert (recipe.project, recipe.is_free) == ("demo-project", is_free)
+
+
+def test_what_requires_something_that_requires_torch_is_related() -> None:
+    recipes = {
+        "py-a": read_spack.Recipe("a", {"py-b"}),
+        "py-b": read_spack.Recipe("b", {"py-torch"}, is_free=False),
+        "py-c": read_spack.Recipe("c", {"py-d"}),
+        "py-d": read_spack.Recipe("d"),
+    }
+    assert read_spack.unrelated(recipes, {"d": True}) == {"c"}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ requirements.txt`) keeps the torch of the image as long as it satisfies the requ
     FROM pytorch/pytorch:2.12.1-cuda13.0-cudnn9-runtime
 
 Fix safety: unsafe; it changes the torch, the Python and the system packages of the image. It is made where the image of
-the target is known, and everything that is installed on top of it fits.
+the target is known, and everything that is installed on top of it fits: newer images have the Python 3.12 of their system and
+no conda, and pip installs into them with `PIP_BREAK_SYSTEM_PACKAGES=1`, which the fix adds.
 
 Source: https://hub.docker.com/r/pytorch/pytorch/tags, the known tags are in `torchmigrate/tables/data/images.json`.
 """

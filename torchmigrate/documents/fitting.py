@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from torchmigrate.documents import pythons
+from torchmigrate.documents import images, pythons
 from torchmigrate.documents.neighbours import Neighbour
 from torchmigrate.documents.references import Environment, Reference, Style, normalized
 from torchmigrate.documents.specifiers import Clause, applies, clauses
@@ -182,16 +182,23 @@ def _python_references(state: State) -> Iterable[Reference]:
         yield from neighbour.environment.of(Sort.PYTHON)
 
 
+def _possible(state: State) -> tuple[set[int], str]:
+    """The Pythons that the environment may have, and what is asked for that leaves none."""
+    every = [state.environment, *(neighbour.environment for neighbour in state.neighbours)]
+    brought = any(one.of(Sort.IMAGE, "pytorch/pytorch") for one in every) and images.python_of(state.chosen)
+    known = (brought, brought) if brought else state.chosen.python
+    return pythons.possible(list(_python_references(state)), known)
+
+
 def python_of(state: State) -> str:
     """The oldest Python that the environment may have."""
-    left, _ = pythons.possible(list(_python_references(state)), state.chosen.python)
+    left, _ = _possible(state)
     return f"3.{min(left)}" if left else state.chosen.python[0]
 
 
 def _pythons(state: State) -> Iterator[str]:
     first, last = state.chosen.python
-    references = list(_python_references(state))
-    left, asked = pythons.possible(references, (first, last))
+    left, asked = _possible(state)
     if not left:
         yield f"torch {state.chosen.version} has wheels for Python {first} to {last}, and `{asked}` is asked for"
     environments = [state.environment, *(neighbour.environment for neighbour in state.neighbours)]
@@ -207,7 +214,9 @@ def _brings_known_python(environment: Environment) -> bool:
 
 def _wheels(state: State) -> Iterator[str]:
     """A Python for which everything that is pinned has a wheel."""
-    left, _ = pythons.possible(list(_python_references(state)), state.chosen.python)
+    left, _ = _possible(state)
+    if len(left) > 1:  # those that the table tells of; one that is stated has what is pinned today
+        left = {n for n in left if requirements.tells_wheels(f"3.{n}")}
     for one, where in _all(state) if left else ():
         upper = [clause for clause in clauses(one) if clause.is_upper]
         if one.name in FAMILY or not upper or one.style is Style.CONDA:
@@ -231,6 +240,7 @@ _OLD_CUDA = re.compile(
 _OLD_TORCH = re.compile(
     r"(?<![A-Za-z])(?:torch|pt|pytorch)[-_=]*v?(?P<version>[12]\.\d{1,2})(?:\.\d+)?", re.IGNORECASE
 )
+_INSIDE = re.compile(r"[\w.-](?:py)?torch")
 _SOURCES = re.compile(
     r"(?:git\+|git clone\s+(?:-\S+\s+(?:[\w.-]+\s+)??)*)\S*?/(?P<name>[\w.-]+?)(?:\.git)?(?=[@#\s\"'&;]|$)"
 )
@@ -252,6 +262,8 @@ def _leftovers(state: State) -> Iterator[str]:
             if state.chosen.cuda and match["major"] != state.cuda:
                 yield f"held back by `{_word(text, match)}`, which is for CUDA {match['major']}"
         for match in _OLD_TORCH.finditer(text):
+            if "=" in match[0] and _INSIDE.match(text, max(match.start() - 1, 0)):
+                continue  # the pin of a package whose name ends in torch's: that is its own version
             if number(match["version"]) < number(state.chosen.torch):
                 yield f"held back by `{_word(text, match)}`, which is for torch {match['version']}"
         for match in _SOURCES.finditer(text):

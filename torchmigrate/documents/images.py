@@ -39,6 +39,44 @@ def edit(image: Reference, target: Version, chosen: Build, *, compiles: bool) ->
     return None
 
 
+_CONDA = re.compile(r"(?<![\w.-])(?:(?:micro)?mamba|(?:mini)?conda)(?![\w.-])")
+_PIP = re.compile(r"(?P<uv>\buv\s+)?(?<![\w./-])pip(?:3(?:\.\d+)?)?[\"',\s]+install\b")
+_APART = re.compile(r"break[-_]system[-_]packages|-m\s+venv\b|\bvirtualenv\b|\buv\s+venv\b", re.IGNORECASE)
+
+
+def installing(image: Reference, text: str, *, docker: bool) -> Edit | None:
+    """What lets the file install into its new image what it installed into the old one; None where nothing has to.
+
+    The images that the tables name have the Python of Ubuntu 24.04, into which pip installs only if it is told to
+    (PEP 668), and no conda: https://github.com/pytorch/pytorch/pull/170338,
+    https://github.com/DIAGNijmegen/rse-grand-challenge/issues/4765. Raises NoFix where it cannot be told in one line.
+    """
+    said = re.sub(r"(?m)^[ \t]*#.*$", lambda comment: " " * len(comment[0]), text)
+    if found := _CONDA.search(said):
+        raise NoFix(f"held back by `{found[0]}`, which the new image does not have")
+    every = list(_PIP.finditer(said, image.span.end))
+    if not every or _APART.search(said):
+        return None
+    found = next((one for one in every if one["uv"]), every[0])
+    if found["uv"] or not docker:
+        asked = f"{'UV' if found['uv'] else 'PIP'}_BREAK_SYSTEM_PACKAGES=1"
+        raise NoFix(
+            f"held back by `{found[0]}`: in the new image that needs {asked}, as Python is its system's"
+        )
+    end = text.find("\n", image.span.end) + 1
+    return Edit(
+        end, end, "ENV PIP_BREAK_SYSTEM_PACKAGES=1" + ("\r\n" if text[end - 2 : end] == "\r\n" else "\n")
+    )
+
+
+def python_of(chosen: Build) -> str | None:
+    """The Python of the image that has a build of torch; None where none is known."""
+    rows = wheels.table("images")["pytorch"]
+    return next(
+        (row["python"] for row in rows if (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda)), None
+    )
+
+
 def is_for_compiling(image: Reference) -> bool:
     """Whether an image has the compiler; what others have of CUDA, torch's wheels do not use."""
     return "devel" in image.text or image.undecided != ""

@@ -6,6 +6,7 @@ every finding in an environment carries the same fix, which is made here.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +17,7 @@ from torchmigrate.documents import comments
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.fitting import State, held_back
 from torchmigrate.documents.neighbours import Missing, Neighbour, neighbour_of, neighbours
-from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, Reference, Role, Unit
+from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, Purpose, Reference, Role, Unit
 from torchmigrate.documents.relocation import Relocation, concerns_torch, gives_torch
 from torchmigrate.documents.requirements import logical_lines
 from torchmigrate.documents.specifiers import applies
@@ -27,12 +28,13 @@ from torchmigrate.documents.upgrade import (
     stays,
     tag_of,
 )
+from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Edit, Fix, Joint, NoFix, Span
 from torchmigrate.model.options import Options
-from torchmigrate.model.versions import render
+from torchmigrate.model.versions import Version, parse, render
 from torchmigrate.model.vocabulary import Safety, Sort
 from torchmigrate.project.project import Project
-from torchmigrate.tables import wheels
+from torchmigrate.tables import matrix, wheels
 from torchmigrate.tables.matrix import Build
 from torchmigrate.text.edits import apply
 from torchmigrate.text.source import Source
@@ -49,7 +51,7 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
 
     Where lists that go into the same environment, or what installs them, have to change too, it is the part of one file.
     """
-    unit, environment = reference.unit, reference.unit.environment
+    unit = reference.unit
     if unit.role is Role.LOCK:
         raise NoFix(
             "a lock file is written by its tool: upgrade torch with it, once the project's own files are mended"
@@ -58,9 +60,34 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
         raise NoFix(IN_DOCUMENTATION)
     if unit.fixed:
         raise NoFix(unit.fixed)
-    _check_may_move(source, environment, options)
+    _check_may_move(source, unit.environment, options)
     if unit.role is Role.TEST:
         raise NoFix("what is tested is chosen there, for the machines that it runs on")
+    try:
+        return _move(reference, source, options, project)
+    except NoFix as reason:
+        if nearest := _nearest(reference, source, options, project):
+            raise NoFix(f"{reason}; it could move to torch {nearest} (--target-version {nearest})") from None
+        raise
+
+
+def _nearest(reference: Reference, source: Source, options: Options, project: Project) -> str:
+    """The newest release before the target to which the environment of a reference could move; empty for none."""
+    older = [version for name in matrix.versions() if _OLDEST <= (version := parse(name)) < options.target]
+    for target in sorted(older, reverse=True):
+        with contextlib.suppress(NoFix):
+            _move(reference, source, replace(options, target=target, resolve=False), project)
+            return render(target)
+    return ""
+
+
+_OLDEST: Version = (2, 10)
+"""The oldest release that is proposed in the target's place."""
+
+
+def _move(reference: Reference, source: Source, options: Options, project: Project) -> Fix:
+    """The move to one release; raises NoFix where there is none."""
+    environment = reference.unit.environment
     path = os.path.realpath(source.path)
     try:
         beside = tuple(neighbours(path, environment, project))
@@ -98,8 +125,20 @@ def _check_may_move(source: Source, environment: Environment, options: Options) 
         raise NoFix("this installs an older torch, which tests often do on purpose")
     if meant := _MEANT.search("/".join(source.path.replace(os.sep, "/").split("/")[-2:])):
         raise NoFix(f"the file is for one version, as its name says: {meant[0].strip('-_./')}")
+    if _only_builds(source.path, environment):
+        raise NoFix(
+            "what is built with one torch has to run with it, and with which it runs is said elsewhere"
+        )
     if comment := comments.holding(source.original.decode("latin-1"), environment):
         raise NoFix(f'a comment takes it as meant: "{comment}"')
+
+
+def _only_builds(path: str, environment: Environment) -> bool:
+    """Whether all that an environment asks of torch is for building: an extension is compiled against that torch."""
+    torches = environment.of(Sort.REQUIREMENT, *TORCH)
+    by_name = re.search(r"(?:^|[-_.])build(?:[-_.]|$)", os.path.basename(path), re.IGNORECASE)
+    listed = kind_of(path) == "requirements" and by_name is not None
+    return bool(torches) and (listed or all(one.purpose is Purpose.OTHER for one in torches))
 
 
 def _moves(neighbour: Neighbour) -> bool:

@@ -15,6 +15,7 @@ from torchmigrate.text.source import SourceError
 
 _DEEPEST = 5
 """How many lists may include each other."""
+_CONDA_FILES = ("environment.yml", "environment.yaml")
 _PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 
 
@@ -43,6 +44,20 @@ def neighbours(path: str, environment: Environment, project: Project) -> Iterato
     yield from _included(path, environment, project, seen, 0)
     if kind_of(path) == "requirements":
         yield from _including(path, project, seen)
+    elif os.path.basename(path) in _PROJECT_FILES:
+        yield from _installing(path, project, seen)
+
+
+def _installing(path: str, project: Project, seen: set[str]) -> Iterator[Neighbour]:
+    """The conda environment beside a project's own file that installs the project, and what else goes into it."""
+    for name in _CONDA_FILES:
+        if (beside := os.path.join(os.path.dirname(path), name)) not in project:
+            continue
+        for found in _environments(beside, project):
+            if "./" in found.environment.includes:
+                seen.add(beside)
+                yield found
+                yield from _included(beside, found.environment, project, seen, 0)
 
 
 def _included(

@@ -20,6 +20,7 @@ from torchmigrate.documents.upgrade import (
     release_of,
     tag_of,
 )
+from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.options import Options
 from torchmigrate.model.vocabulary import Sort
@@ -192,6 +193,8 @@ class Relocation:
                 self._write(companion, clause, clause.public + (f"+{build}" if build else ""))
 
     def _local_of(self, companion: Reference, clause: Clause) -> str:
+        if not clause.local.startswith("cu"):
+            return clause.local
         pinned = matrix.companion_torch(companion.name, release_of(companion.name, self.options.target)[0])
         return self._local(clause) if pinned else ""
 
@@ -216,21 +219,38 @@ class Relocation:
             edit = images.edit(image, self.options.target, self.chosen, compiles=compiles)
             if edit is not None:
                 self.edits.append(edit)
+                if image.name == "pytorch/pytorch":
+                    self._installing(image)
                 self.moves_image = True
         if self.moves_image and self.chosen.cuda:
             for variable in self.environment.of(Sort.VARIABLE, *architectures.NAMES):
                 if architectures.gone(variable, self.chosen.cuda):
                     self.edits.append(architectures.edit(variable, self.chosen.cuda))
 
+    def _installing(self, image: Reference) -> None:
+        """What is installed into an image that brings torch has to be let into the new one."""
+        docker = kind_of(self.source.path) == "docker"
+        text = self.source.original.decode("latin-1")
+        if told := images.installing(image, text, docker=docker):
+            self.edits.append(told)
+
     def _write(self, reference: Reference, clause: Clause, version: str) -> None:
         if reference.fixed:
             raise NoFix(reference.fixed)
         if reference.several:
             raise NoFix(f"the file gives several values for the version of {reference.name}")
+        if "+" in version and (page := _old_page(self.environment)):
+            raise NoFix(f"whether `{page}` lists {reference.name} {version} is not known here")
         edit = reference.value.edit(clause.start, clause.end, version)
         if edit is None:
             raise NoFix(f"the version of {reference.name} is put together from several places")
         self.edits.append(edit)
+
+
+def _old_page(environment: Environment) -> str:
+    """A page of wheels of old, if an environment installs from one; empty if it does not."""
+    pages = (index.text for index in environment.of(Sort.INDEX))
+    return next((page for page in pages if page.endswith("torch_stable.html")), "")
 
 
 def _other_accelerator(reference: Reference) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from torchmigrate.documents import shell
 from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
 from torchmigrate.documents.references import Environment, Role, Style, Unit
+from torchmigrate.documents.requirements import INCLUDING
 from torchmigrate.documents.values import lines, unquoted
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
@@ -245,7 +246,9 @@ def _conda(reader: Reader, unit: Unit, span: Span) -> None:
     text = reader.view[span.start : span.end]
     if text.startswith("-"):
         option = re.fullmatch(r"(--?[\w-]+)(?:=|[ \t]+)(\S+)", text)
-        if option and INDEX_URL.fullmatch(option[2]):
+        if option and option[1] in INCLUDING:
+            reader.environment.includes.append(INCLUDING[option[1]].format(option[2].removeprefix("file:")))
+        elif option and INDEX_URL.fullmatch(option[2]):
             known = INDEX_OPTIONS.get(option[1], "")
             line = reader.view.rfind("\n", 0, span.start) + 1
             after = reader.view.find("\n", span.end) + 1 or len(reader.view)

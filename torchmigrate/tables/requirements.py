@@ -1,7 +1,8 @@
 """What packages require of torch, and torch of packages: ``torchmigrate/tables/data/requirements.json``.
 
-`tools/read_requirements.py` reads the table in the published wheels. What it does not tell is not known: the answer
-is then a sentence that says so, never a guess.
+`tools/read_requirements.py` reads the table in the published wheels; `tools/read_spack.py` adds ``unrelated.json``, the
+names of packages that have nothing to do with torch. What they do not tell is not known: the answer is then a sentence
+that says so, never a guess.
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ def _compiled() -> frozenset[str]:
     return frozenset(row["project"] for row in _table("compiled.json"))
 
 
+@functools.cache
+def _unrelated() -> frozenset[str]:
+    """Packages that, with all that they require, leave torch and what it requires as it is, in each release."""
+    return frozenset(_table("unrelated.json")["projects"])
+
+
 def _table(name: str) -> Any:
     return json.loads((resources.files("torchmigrate.tables") / "data" / name).read_text("utf-8"))
 
@@ -52,12 +59,16 @@ def is_linked(project: str) -> bool:
 def is_known(project: str, version: str) -> bool:
     """Whether the table tells which torch a release requires; "" for the newest."""
     row = _rows().get(project)
-    return row is not None and bool(row["torch"]) and _asked(row, version or row["newest"]) is not _UNREAD
+    if row is None:
+        return project in _unrelated()
+    return bool(row["torch"]) and _asked(row, version or row["newest"]) is not _UNREAD
 
 
 def refuses(project: str, version: str, torch: str) -> str:
     """Why a release of a package is not known to go with a torch release; empty if it is known to."""
     row = _rows().get(project)
+    if row is None and project in _unrelated():
+        return ""
     unknown = f"which torch goes with {project} {version}".rstrip() + " is not known here"
     if row is None or "torch" not in row:
         return unknown
@@ -75,14 +86,16 @@ _UNREAD = "?"
 
 
 def _asked(row: dict[str, Any], version: str) -> str | None:
-    """What a release requires of torch; `_UNREAD` for one that is older than those that were read, or newer."""
+    """What a release requires of torch; `_UNREAD` where that was not read, as it is not of one that is newer."""
     try:
         wanted = Version(version)
-        if not row["torch"] or wanted > Version(row["newest"]) or wanted < Version(row["torch"][0][0]):
+        if not row["torch"] or wanted > Version(row["newest"]):
             return _UNREAD
+        if wanted < Version(row["torch"][0][0]) and any(asked is not None for _, asked in row["torch"]):
+            return _UNREAD  # where no release that was read requires torch, none before them does
     except InvalidVersion:
         return _UNREAD
-    found: str | None = _UNREAD
+    found: str | None = None
     for since, asked in row["torch"]:
         if Version(since) <= wanted:
             found = asked
@@ -94,10 +107,15 @@ def _is_bounded(specifier: str) -> bool:
     return any(part.operator in ("==", "===", "~=", "<", "<=") for part in SpecifierSet(specifier))
 
 
+def tells_wheels(python: str) -> bool:
+    """Whether the table tells of a Python which releases have wheels for it."""
+    return Version(python) >= Version("3.11")
+
+
 def has_wheel(project: str, version: str, python: str) -> bool | None:
     """Whether a release has a wheel for a Python on Linux; None where the table does not tell."""
     row = _rows().get(project)
-    if row is None or not row["pythons"]:
+    if row is None or not row["pythons"] or not tells_wheels(python):
         return None
     first = row["pythons"].get(python)
     try:
