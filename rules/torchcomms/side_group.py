@@ -75,7 +75,9 @@ rule = Rule(
 rule.note(note)
 
 _NCCL2: Version = (2, 15)
-_GUARDS = re.compile(rb"\.bound_device_id\s*(?:,[^=\n]*)?=[^=]|setattr\([^)]*bound_device_id|lazy_init")
+_GUARDS = re.compile(
+    rb"\.[\s\\]*bound_device_id[\s\\]*(?:,[^=\n]*)?=[^=]|setattr\([^)]*bound_device_id|lazy_init"
+)
 """What keeps the helper from splitting."""
 
 
@@ -113,7 +115,7 @@ def _is_handed_nccl(use: Use, ctx: Context) -> bool:
         return True
     # `dist.init_process_group("nccl")` calls torch's, not the function of that name in a module of the project.
     handed = (
-        rf"(?<!dist\.)(?<!distributed\.)(?<!\w){function.name}\((?:[^()]|\([^()]*\))*[\"'](?:cuda:)?nccl[\"']"
+        rf"(?<!dist\.)(?<!distributed\.)(?<!\w){function.name}[\s\\]*\((?:[^()]|\([^()]*\))*[\"'](?:cuda:)?nccl[\"']"
     )
     own = re.search(handed.encode(), ctx.source.text)
     return own is not None or bool(

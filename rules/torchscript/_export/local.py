@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -163,20 +164,41 @@ def _check_original(model: ast.expr, chain: Chain) -> None:
         return
     text = ast.unparse(model)
     owner = chain.scope.find(model.id) if isinstance(model, ast.Name) else None
-    is_switched = bool(chain.modes) and not _is_evaluated(model, chain)
-    for node in walk(owner.node if owner is not None else chain.scope.node):
-        if not isinstance(node, type(model)) or leaf(node) != leaf(model) or ast.unparse(node) != text:
+    root = owner.node if owner is not None else chain.scope.node
+    key = (_changes_and_calls, root)
+    changes, calls = chain.ctx.uses.once(key, lambda: _changes_and_calls(root, chain.flow.parents))
+    line = chain.use.place.statement.lineno
+    if changed := _first_after(line, changes.get(text, ())):
+        raise NoFix(f"line {changed} changes `{text}`, which its script does not follow")
+    called = _first_after(line, calls.get(text, ()))
+    if called and chain.modes and not _is_evaluated(model, chain):
+        raise NoFix(f"line {called} uses `{text}`, whose mode is not that of its script")
+
+
+def _first_after(line: int, lines: Sequence[int]) -> int | None:
+    at = bisect_right(lines, line)
+    return lines[at] if at < len(lines) else None
+
+
+def _changes_and_calls(
+    root: ast.AST, parents: Mapping[ast.AST, ast.AST]
+) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """The lines below ``root``, in order, that change what an expression names, and those that call it; by its code."""
+    changes: dict[str, list[int]] = {}
+    calls: dict[str, list[int]] = {}
+    for node in walk(root):
+        if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
             continue
-        parent = chain.flow.parents[node]
-        is_later = node.lineno > chain.use.place.statement.lineno and isinstance(node.ctx, ast.Load)
-        if not is_later or node is model:
-            continue
-        if isinstance(parent, ast.Attribute) and (
+        parent = parents[node]
+        if isinstance(parent, ast.Call) and parent.func is node:
+            calls.setdefault(ast.unparse(node), []).append(node.lineno)
+        elif isinstance(parent, ast.Attribute) and (
             parent.attr in MODES or isinstance(parent.ctx, ast.Store) or parent.attr.startswith("register_")
         ):
-            raise NoFix(f"line {node.lineno} changes `{text}`, which its script does not follow")
-        if is_switched and isinstance(parent, ast.Call) and parent.func is node:
-            raise NoFix(f"line {node.lineno} uses `{text}`, whose mode is not that of its script")
+            changes.setdefault(ast.unparse(node), []).append(node.lineno)
+    for lines in (*changes.values(), *calls.values()):
+        lines.sort()
+    return changes, calls
 
 
 def _is_evaluated(model: ast.expr, chain: Chain) -> bool:

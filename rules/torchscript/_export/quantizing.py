@@ -21,10 +21,8 @@ _MODULES = ("torch.ao.quantization.", "torch.quantization.")
 
 def check(model: ast.expr, made: ast.AST | None, chain: Chain) -> None:
     """Raises NoFix where ``model``, that ``made`` gives, is quantized in the scope of its trace, also in place."""
-    name = ast.unparse(model)
-    for node in walk(chain.scope.node):
-        if not isinstance(node, ast.Call) or leaf(node.func) not in _PACKS:
-            continue
+    scope, name = chain.scope.node, ast.unparse(model)
+    for node in chain.ctx.uses.once((_calls, scope), lambda: _calls(scope)):
         resolved = chain.ctx.resolve(node.func, chain.use)
         if resolved is None or not resolved.names[0].startswith(_MODULES):
             continue
@@ -34,3 +32,7 @@ def check(model: ast.expr, made: ast.AST | None, chain: Chain) -> None:
                 f"line {node.lineno} quantizes it, and an export refuses packed weights; quantize the exported program "
                 "instead (torchao's `prepare_pt2e`, `convert_pt2e`)"
             )
+
+
+def _calls(scope: ast.AST) -> list[ast.Call]:
+    return [node for node in walk(scope) if isinstance(node, ast.Call) and leaf(node.func) in _PACKS]
