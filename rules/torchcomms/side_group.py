@@ -114,9 +114,7 @@ def _is_handed_nccl(use: Use, ctx: Context) -> bool:
     if any(isinstance(default, ast.Constant) and default.value == "nccl" for default in defaults):
         return True
     # `dist.init_process_group("nccl")` calls torch's, not the function of that name in a module of the project.
-    handed = (
-        rf"(?<!dist\.)(?<!distributed\.)(?<!\w){function.name}[\s\\]*\((?:[^()]|\([^()]*\))*[\"'](?:cuda:)?nccl[\"']"
-    )
+    handed = rf"(?<!dist\.)(?<!distributed\.)(?<!\w){function.name}[\s\\]*\((?:[^()]|\([^()]*\))*[\"'](?:cuda:)?nccl[\"']"
     own = re.search(handed.encode(), ctx.source.text)
     return own is not None or bool(
         ctx.project.spelling(((function.name, "nccl"), (handed,)), beside=ctx.source.path)
