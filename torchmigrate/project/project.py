@@ -29,7 +29,7 @@ class Incomplete(Exception):
     """A rule asks about a project of which not all files are known yet; it is asked again when they are."""
 
 
-_ROOM = 32 << 20
+_ROOM = 16 << 20
 """Bytes of texts that are kept for the next search."""
 
 Sought = tuple[tuple[str, ...], tuple[str, ...]]
