@@ -69,7 +69,7 @@ class Engine:
         return source if source is not None and source.raw == data else read(path, data)
 
     def _keep(self, source: Source) -> None:
-        if type(source) is Source and len(source.raw) <= self._room:
+        if len(source.raw) <= self._room:
             self._room -= len(source.raw)
             self._read[source.path] = source
 
