@@ -32,6 +32,8 @@ from ._script.reach import note
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
+_COMPILED = ("torch._C.fork", "torch._C.wait", "torch._C.Future")
+
 rule = Rule(
     code="TS131",
     symbols=(
@@ -39,9 +41,7 @@ rule = Rule(
         *(
             "torch.jit._async.fork",
             "torch.jit._async.wait",
-            "torch._C.fork",
-            "torch._C.wait",
-            "torch._C.Future",
+            *_COMPILED,
         ),
         *(
             "torch._jit_internal.Future",
@@ -52,6 +52,7 @@ rule = Rule(
         *("torch.jit._awaitable", "torch.jit._awaitable_nowait", "torch.jit._awaitable_wait"),
         *("torch._C._awaitable", "torch._C._awaitable_nowait", "torch._C._awaitable_wait", "torch._C._Await"),
     ),
+    pairs=dict.fromkeys(_COMPILED, ()),
     message=(
         "`{symbol}` is deprecated since torch {deprecated}; outside TorchScript `fork` runs at once in the same thread, so call "
         "the function and use its result"

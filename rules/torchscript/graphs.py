@@ -24,6 +24,7 @@ from torchmigrate.api import Rule
 _MAKERS = ("script", "trace", "trace_module", "freeze", "load")
 _VIEWS = ("graph", "inlined_graph", "code", "code_with_constants", "graph_for", "original_name")
 _TRACING = ("_get_trace_graph", "_unique_state_dict", "_flatten")
+_CLASSES = ("torch._C.Graph", "torch._C.Block", "torch._C.Node", "torch._C.Value")
 
 rule = Rule(
     code="TS182",
@@ -35,9 +36,10 @@ rule = Rule(
         "torch._C._jit_trace_*",
         *("torch._C._create_function_from_trace*", "torch._C._tracer_*", "torch._C.TracingState"),
         *("torch._C._set_tracing_state", "torch._C._set_value_trace", "torch._C._get_value_trace"),
-        *("torch._C.Graph", "torch._C.Block", "torch._C.Node", "torch._C.Value"),
+        *_CLASSES,
         *("torch._C.import_ir_module*", "torch._C.ScriptModuleSerializer"),
     ),
+    pairs=dict.fromkeys(_CLASSES, ()),
     message="`{symbol}` reads or rewrites TorchScript graphs; use `torch.export.export(...).graph`, an FX graph",
     deprecated=(2, 10),
 )

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from torchmigrate.gates.pairs import CUSTOMARY, Pairs
 from torchmigrate.gates.prose import in_code
@@ -72,13 +72,16 @@ class Gate:
     token_of: dict[str, str]
     """The token of each symbol that has one; for ``torch._C._jit_*`` the beginning ``_jit_`` of an identifier."""
     _beginnings: dict[bytes, bytes]
-    """Identifiers of which the symbols give the beginning only, each with the one before it."""
+    """Identifiers of which the symbols give the beginning only, in alphabetical order, each with the one before it."""
     _below_torch: frozenset[bytes]
     _never_last: frozenset[bytes]
     _partners: dict[bytes, list[frozenset[bytes]]]
     _pairs: Pairs
     _variables: tuple[bytes, ...]
     """The environment variables among the symbols."""
+
+    def __hash__(self) -> int:
+        return hash((self._below_torch, self._never_last, self._pairs))
 
     @classmethod
     def of(cls, symbols: Iterable[str], paired: Mapping[str, tuple[str, ...]] | None = None) -> Gate:
@@ -88,8 +91,8 @@ class Gate:
         served: dict[bytes, list[str]] = {}
         for symbol, token in token_of.items():
             served.setdefault(token.encode(), []).append(symbol)
-        open_ended = [segments(s[:-1]) for s in symbols if s.endswith("*") and not s.endswith(".*")]
-        beginnings = {parts[-1].encode(): parts[-2].encode() for parts in open_ended}
+        open_ended = (segments(s[:-1]) for s in symbols if s.endswith("*") and not s.endswith(".*"))
+        beginnings = dict(sorted((parts[-1].encode(), parts[-2].encode()) for parts in open_ended))
         below_torch = frozenset(
             token for token, of in served.items() if all(segments(s)[1:2] == [token.decode()] for s in of)
         )
@@ -119,7 +122,7 @@ class Gate:
         spelled ``torch.jit``, or if the file has torch, or parts of it, under another name.
         """
         doubtful = False
-        for token in self._present(text):
+        for token in _present(self, text):
             if token in self._below_torch and not _below_torch(token).search(text):
                 doubtful = doubtful or self._is_in_code(token, text)
             elif self._is_in_code(token, text):
@@ -128,22 +131,29 @@ class Gate:
 
     def positions(self, text: bytes) -> Iterator[int]:
         """The byte offsets at which the text spells a token or a pair."""
-        for token in self._present(text):
+        for token in _present(self, text):
             yield from self._places(token, text)
         yield from self._pairs.positions(text)
 
-    def _present(self, text: bytes) -> Iterator[bytes]:
+    def _spelled(self, text: bytes) -> Iterator[bytes]:
         """The tokens that the text spells, with what must stand beside them."""
         words = spelling_of(text).words
         meant = {full for name, full in CUSTOMARY.items() if name in words}
-        meant.update(
-            beginning
-            for beginning, owner in self._beginnings.items()
-            if owner in words and beginning in text and self._pattern(beginning).search(text)
-        )
+        meant.update(self._begun(words, text))
         for token in self._partners.keys() & words | self._partners.keys() & meant:
             if any(parts <= words or (meant and parts - meant <= words) for parts in self._partners[token]):
                 yield token
+
+    def _begun(self, words: frozenset[bytes], text: bytes) -> Iterator[bytes]:
+        """Those of the beginnings with which an identifier begins."""
+        absent = None
+        for beginning, owner in self._beginnings.items():
+            if owner not in words or (absent and beginning.startswith(absent)):
+                continue
+            if beginning not in text:
+                absent = beginning
+            elif self._pattern(beginning).search(text):
+                yield beginning
 
     def _pattern(self, name: bytes) -> re.Pattern[bytes]:
         return identifier(name.decode(), beginning=name in self._beginnings)
@@ -161,6 +171,12 @@ class Gate:
             ends_decorator = _DECORATOR.fullmatch(before) and text[end : end + 1] in b"(\r\n"
             if not (ends_decorator and token in self._never_last):
                 yield start
+
+
+@lru_cache(maxsize=1)
+def _present(gate: Gate, text: bytes) -> tuple[bytes, ...]:
+    """The tokens that a text spells, which is asked whether it has any, and then for their places."""
+    return tuple(gate._spelled(text))
 
 
 _COMMENT = re.compile(rb"#[^\r{]*\Z")

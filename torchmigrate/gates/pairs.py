@@ -8,7 +8,7 @@ does not grow with the number of symbols.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate, chain, pairwise
@@ -103,11 +103,14 @@ class Pairs:
 
     def passes(self, text: bytes) -> bool:
         """Whether the text spells a pair in its code."""
-        return any(True for _ in in_code(sorted(self.positions(text)), text))
+        return any(True for _ in in_code(self.positions(text), text))
 
-    def positions(self, text: bytes) -> Iterator[int]:
-        """The byte offsets at which the text spells the last name of a pair."""
-        for owner, name, calls in _spelled(self, text):
+    def positions(self, text: bytes) -> Sequence[int]:
+        """The byte offsets at which the text spells the last name of a pair, in order."""
+        return _positions(self, text)
+
+    def _places(self, text: bytes) -> Iterator[int]:
+        for owner, name, calls in frozenset(self._found(text)):
             for match in _written(owner, name).finditer(text):
                 if not _WORD.match(text, match.start() - 1, match.start()) and (
                     calls is None or calls.concern(text, match.end())
@@ -205,9 +208,9 @@ class Pairs:
 
 
 @lru_cache(maxsize=1)
-def _spelled(pairs: Pairs, text: bytes) -> frozenset[Spelled]:
-    """The pairs of a text, which is asked whether it has any, and then for their places."""
-    return frozenset(pairs._found(text))
+def _positions(pairs: Pairs, text: bytes) -> list[int]:
+    """The places of the pairs in a text, which is asked whether it has any, and then for them."""
+    return sorted(pairs._places(text))
 
 
 @cache
