@@ -21,8 +21,7 @@ import pytest
 import torchmigrate
 from torchmigrate.cli import commands, group, pages
 from torchmigrate.engine.registry import check_selectors
-from torchmigrate.gates.gate import Gate
-from torchmigrate.gates.screen import Screen
+from torchmigrate.gates.sorts import Sorts
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity
@@ -87,10 +86,10 @@ class FakeSelection:
     def __init__(self, settings: Collection[Settings]) -> None:
         self.settings = settings
 
-    def screen(self, cache: Cache) -> Screen:
+    def sorts(self, cache: Cache) -> Sorts:
         for one in self.settings:
             check_selectors(one, RULES.values())
-        return Screen(Gate.of([]), modules=True, documents=False, foreign=False)
+        return Sorts(modules=True, documents=False, foreign=False)
 
 
 def fake_check(

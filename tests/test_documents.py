@@ -294,13 +294,13 @@ def test_select_cu_alone_parses_no_python(project: Path, monkeypatch: pytest.Mon
 
 def test_without_a_rule_for_them_project_files_are_not_looked_for(project: Path) -> None:
     settings, _ = settings_of(["--select", "TS"])
-    screen = Selection([settings]).screen(Cache(None))
-    assert screen.wants("train.py")
-    assert not screen.wants("requirements.txt")
+    sorts = Selection([settings]).sorts(Cache(None))
+    assert sorts.wants("train.py")
+    assert not sorts.wants("requirements.txt")
     settings, _ = settings_of(["--select", "CU"])
-    screen = Selection([settings]).screen(Cache(None))
-    assert not screen.wants("train.py")
-    assert screen.wants("requirements.txt")
+    sorts = Selection([settings]).sorts(Cache(None))
+    assert not sorts.wants("train.py")
+    assert sorts.wants("requirements.txt")
 
 
 @pytest.mark.parametrize("seed", range(3))

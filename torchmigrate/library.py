@@ -74,12 +74,12 @@ def check(
     named = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     asked = _Asked([os.fspath(path) for path in named], None, b"", _profiles(config, isolated, settings))
     known = asked.known()
-    trees = asked.files.trees(asked.screen)
+    trees = asked.files.trees(asked.sorts)
     results = [known.new(result) for tree in trees for result in runner.check(tree)]
     return Checked(
         tuple(finding for result in results for finding in result.findings),
-        (*asked.files.errors(asked.screen), *(error for result in results for error in result.errors)),
-        len(asked.files.inputs(asked.screen)),
+        (*asked.files.errors(asked.sorts), *(error for result in results for error in result.errors)),
+        len(asked.files.inputs(asked.sorts)),
     )
 
 
@@ -110,9 +110,9 @@ def _fixed(
     name: str | None, data: bytes, profiles: Profiles
 ) -> tuple[bytes, FixResult, tuple[FileError, ...]]:
     asked = _Asked(["-"], name, data, profiles)
-    (fixed,) = (one for tree in asked.files.trees(asked.screen) for one in runner.fix(tree))
+    (fixed,) = (one for tree in asked.files.trees(asked.sorts) for one in runner.fix(tree))
     fixed = replace(fixed, result=asked.known().new(fixed.result))
-    return fixed.after, fixed, (*asked.files.errors(asked.screen), *fixed.result.errors)
+    return fixed.after, fixed, (*asked.files.errors(asked.sorts), *fixed.result.errors)
 
 
 class _Asked:
@@ -123,12 +123,12 @@ class _Asked:
             self.files = ask(paths, name, profiles, lambda: data)
         except Failure as failure:
             raise ConfigError(failure.message) from None
-        self.screen = Selection([profile.settings for profile in self.files.profiles]).screen(Cache(None))
+        self.sorts = Selection([profile.settings for profile in self.files.profiles]).sorts(Cache(None))
 
     def known(self) -> Known:
         """What a baseline leaves out."""
         try:
-            return Known(self.files.inputs(self.screen), self.files.settings_of, None, writes=False)
+            return Known(self.files.inputs(self.sorts), self.files.settings_of, None, writes=False)
         except Failure as failure:
             raise ConfigError(failure.message) from None
 

@@ -7,16 +7,19 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from torchmigrate.cli import options
-from torchmigrate.gates.screen import Screen
-from torchmigrate.model.findings import FileError
+from torchmigrate.gates.sorts import Sorts
 from torchmigrate.project import files
 from torchmigrate.project.files import Found, Input
 from torchmigrate.run import tree
 from torchmigrate.run.profiles import Profile, Profiles
 from torchmigrate.run.tree import Tree, is_of_interest
 from torchmigrate.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from torchmigrate.model.findings import FileError
 
 
 def ask(
@@ -70,33 +73,33 @@ class Asked:
         """The links that lead elsewhere."""
         return self._found.unfollowed
 
-    def inputs(self, screen: Screen) -> list[Input]:
+    def inputs(self, sorts: Sorts) -> list[Input]:
         """The files that a rule looks into."""
-        return [file for file in self._found.inputs if self._is_wanted(file, screen)]
+        return [file for file in self._found.inputs if self._is_wanted(file, sorts)]
 
-    def errors(self, screen: Screen) -> list[FileError]:
+    def errors(self, sorts: Sorts) -> list[FileError]:
         """What could not be taken."""
         return [
             error
             for error in self._found.errors
-            if error.path in self._places or not is_of_interest(error.path) or screen.wants(error.path)
+            if error.path in self._places or not is_of_interest(error.path) or sorts.wants(error.path)
         ]
 
-    def trees(self, screen: Screen) -> list[Tree]:
+    def trees(self, sorts: Sorts) -> list[Tree]:
         """The trees that the files lie in."""
-        inputs = self.inputs(screen)
+        inputs = self.inputs(sorts)
         return [
-            Tree(one.named, one.profile_of, self._wanted(one.others, screen), one.root, one.is_whole)
+            Tree(one.named, one.profile_of, self._wanted(one.others, sorts), one.root, one.is_whole)
             for one in tree.trees(self._places, inputs, self._given)
         ]
 
-    def _wanted(self, inputs: Sequence[Input], screen: Screen) -> list[Input]:
-        return [file for file in inputs if screen.wants(file.path)]
+    def _wanted(self, inputs: Sequence[Input], sorts: Sorts) -> list[Input]:
+        return [file for file in inputs if sorts.wants(file.path)]
 
-    def _is_wanted(self, file: Input, screen: Screen) -> bool:
+    def _is_wanted(self, file: Input, sorts: Sorts) -> bool:
         """A file that was named is, whatever it is called."""
         named = file.data is not None or file.path in self._shown or not is_of_interest(file.path)
-        return named or screen.wants(file.path)
+        return named or sorts.wants(file.path)
 
     @cached_property
     def _shown(self) -> frozenset[str]:

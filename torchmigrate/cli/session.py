@@ -15,7 +15,6 @@ from torchmigrate.cli import options, output
 from torchmigrate.cli import verify as verifying
 from torchmigrate.cli.asked import ask
 from torchmigrate.console.terminal import Progress, escape, wants_color, wants_links, width
-from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.reporters.report import Report, count
 from torchmigrate.run import cache
 from torchmigrate.run.wire import Results
@@ -24,6 +23,7 @@ from torchmigrate.settings.config import ConfigError
 if TYPE_CHECKING:
     from torchmigrate.cli.chooser import Chooser
     from torchmigrate.cli.known import Known
+    from torchmigrate.model.findings import FileError, FileResult, Finding
     from torchmigrate.run.joint import FixResult
     from torchmigrate.run.profiles import Profile
     from torchmigrate.settings.settings import Settings
@@ -64,7 +64,7 @@ class Session:
         self.cache = cache.Cache(None if no_cache or resolves else cache_dir)
         try:
             asked = ask(paths, stdin_filename, profiles)
-            screen = Selection([profile.settings for profile in asked.profiles]).screen(self.cache)
+            sorts = Selection([profile.settings for profile in asked.profiles]).sorts(self.cache)
         except ConfigError as error:
             raise options.Failure(str(error)) from None
         settings = asked.base.settings
@@ -79,12 +79,12 @@ class Session:
         self.report.invocation = options.invocation(
             [stdin_filename or path if path == "-" else path for path in paths], given
         )
-        self.trees, self.inputs = asked.trees(screen), asked.inputs(screen)
+        self.trees, self.inputs = asked.trees(sorts), asked.inputs(sorts)
         self._known = self._known_findings(asked.settings_of, diff_base, write_baseline)
         self.report.paths = [file.path for file in self.inputs]
         self.report.files = len(self.inputs)
-        self.collect(FileResult(error.path, errors=(error,)) for error in asked.errors(screen))
-        self.collect(_doubts(asked.profiles))
+        self._fail(asked.errors(sorts))
+        self._fail(_doubts(asked.profiles))
         stated = all(profile.settings.min_version is not None for profile in asked.profiles)
         self.say(options.describe(asked.profiles), wanted=not stated)
         for source in sorted({profile.config_file or "the defaults" for profile in asked.profiles}):
@@ -99,6 +99,13 @@ class Session:
             self.report.known += len(found.findings) - len(result.findings)
             self.report.add(result)
             self.results.add(result)
+
+    def _fail(self, errors: Iterable[FileError]) -> None:
+        """Counts in what could not be done."""
+        for error in errors:
+            from torchmigrate.model.findings import FileResult
+
+            self.collect([FileResult(error.path, errors=(error,))])
 
     def _known_findings(
         self, settings_of: Callable[[str], Settings], diff_base: str | None, writes: bool
@@ -188,6 +195,7 @@ class Session:
 
     def written(self, unit: Sequence[FixResult]) -> bool:
         """Replaces files, all or none; why none is becomes an error."""
+        from torchmigrate.model.findings import FileError
         from torchmigrate.project.folders import is_within
         from torchmigrate.run import together
 
@@ -201,7 +209,7 @@ class Session:
                 why = reason if fixed.path == failed.path else f"left as it was: {failed.path} {reason}"
                 if fixed.path in failed.stays:
                     why = f"changed, and cannot be changed back: {failed.path} {reason}"
-                self.collect([FileResult(fixed.path, errors=(FileError(fixed.path, why),))])
+                self._fail([FileError(fixed.path, why)])
             return False
         for fixed, gone in zip(unit, lost, strict=True):
             self.say(f"{fixed.path}: the new file has not {', '.join(gone)}", wanted=bool(gone))
@@ -215,8 +223,7 @@ class Session:
             for journal in journals_in(tree.folder):
                 from torchmigrate.cli.unfinished import settled
 
-                for error in settled(journal, tree, self.say, apply=apply):
-                    self.collect([FileResult(error.path, errors=(error,))])
+                self._fail(settled(journal, tree, self.say, apply=apply))
 
     def fails(self) -> bool:
         """Whether a finding is at or above ``--fail-on``."""
@@ -298,16 +305,20 @@ def _say_what_resolves() -> None:
         )
 
 
-def _doubts(profiles: Iterable[Profile]) -> Iterable[FileResult]:
+def _doubts(profiles: Iterable[Profile]) -> Iterable[FileError]:
     """What is wrong with patterns in the settings; the others hold."""
     from torchmigrate.project.patterns import malformed
 
-    said: dict[FileError, None] = {}
+    said: dict[tuple[str, str], None] = {}
     for profile in profiles:
         settings, place = profile.settings, profile.config_file or "command line"
         in_files = [pattern for pattern, _ in settings.per_file_ignores]
         for name, patterns in (("exclude", settings.excluded), ("per-file-ignores", in_files)):
             for _, text, reason in malformed(patterns):
                 message = f"`{name}`: the pattern `{text}` matches nothing: {reason}"
-                said[FileError(place, message)] = None
-    return [FileResult(error.path, errors=(error,)) for error in said]
+                said[place, message] = None
+    if not said:
+        return []
+    from torchmigrate.model.findings import FileError
+
+    return [FileError(place, message) for place, message in said]

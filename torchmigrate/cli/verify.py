@@ -14,9 +14,9 @@ import click
 
 from torchmigrate.cli.options import Failure, common_folder
 from torchmigrate.project.folders import tree_of
-from torchmigrate.reporters.report import Verified
 
 if TYPE_CHECKING:
+    from torchmigrate.reporters.verified import Verified
     from torchmigrate.run.joint import FixResult
     from torchmigrate.trials.trial import Fixes
 
@@ -87,6 +87,7 @@ def judged(
     asked: Wanted, paths: Sequence[str], fixes: Fixes, say: Callable[[str], None]
 ) -> tuple[Sequence[FixResult], Verified]:
     """The files with those fixes that the command is content with, and what it said. Raises Failure."""
+    from torchmigrate.reporters.verified import Verified
     from torchmigrate.trials.baseline import Unusable
     from torchmigrate.trials.command import Command
     from torchmigrate.trials.trial import Trial

@@ -24,8 +24,9 @@ from torchmigrate.documents import (
     toml,
     yaml,
 )
+from torchmigrate.documents.purposes import Purpose, purpose_of
 from torchmigrate.documents.reader import Reader
-from torchmigrate.documents.references import Environment, Purpose, Reference, Role, purpose_of
+from torchmigrate.documents.references import Environment, Reference, Role
 from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Span
 from torchmigrate.text.source import Source, SourceError

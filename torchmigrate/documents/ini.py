@@ -6,8 +6,9 @@ import configparser
 import re
 
 from torchmigrate.documents import shell
+from torchmigrate.documents.purposes import Purpose, purpose_of
 from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
-from torchmigrate.documents.references import Purpose, Unit, purpose_of
+from torchmigrate.documents.references import Unit
 from torchmigrate.documents.values import lines, unquoted
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort

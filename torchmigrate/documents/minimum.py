@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from torchmigrate.documents.references import Purpose
+from torchmigrate.documents.purposes import Purpose, purpose_of
 from torchmigrate.documents.statements import Statement, any_text, locked_in, statements
 from torchmigrate.gates import kinds
 from torchmigrate.model.versions import OLDEST, Version
@@ -168,6 +168,4 @@ def _is_constraint(name: str) -> bool:
 
 
 def _is_for_development(name: str) -> bool:
-    from torchmigrate.documents.references import purpose_of
-
     return purpose_of(os.path.basename(name)) is Purpose.DEVELOPMENT

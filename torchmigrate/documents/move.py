@@ -17,7 +17,8 @@ from torchmigrate.documents import comments
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.fitting import State, held_back
 from torchmigrate.documents.neighbours import Missing, Neighbour, neighbour_of, neighbours
-from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, Purpose, Reference, Role, Unit
+from torchmigrate.documents.purposes import Purpose
+from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, Reference, Role, Unit
 from torchmigrate.documents.relocation import Relocation, concerns_torch, gives_torch
 from torchmigrate.documents.requirements import logical_lines
 from torchmigrate.documents.specifiers import applies

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
+from torchmigrate.documents.purposes import Purpose, purpose_of
 from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
-from torchmigrate.documents.references import Purpose, Role, Unit, purpose_of
+from torchmigrate.documents.references import Role, Unit
 from torchmigrate.documents.values import Piece, Value
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort

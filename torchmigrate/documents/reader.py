@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from torchmigrate.documents.purposes import Purpose
 from torchmigrate.documents.references import (
     Environment,
-    Purpose,
     Reference,
     Role,
     Style,

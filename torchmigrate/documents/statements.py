@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.documents.references import Purpose
+from torchmigrate.documents.purposes import Purpose, purpose_of
 from torchmigrate.gates import kinds
 from torchmigrate.gates.kinds import MAX_METADATA_BYTES
 from torchmigrate.model.versions import Version
@@ -123,7 +123,6 @@ def any_text(path: str) -> str:
 
 def _dynamic(text: str) -> Iterator[tuple[Purpose, str]]:
     """The files that pyproject.toml takes requirements from, as setuptools and hatch-requirements-txt let it say."""
-    from torchmigrate.documents.references import purpose_of
     from torchmigrate.text.toml import toml_loads
 
     if "dynamic" not in text:

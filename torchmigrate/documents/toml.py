@@ -8,8 +8,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from torchmigrate.documents import shell
+from torchmigrate.documents.purposes import Purpose, purpose_of
 from torchmigrate.documents.reader import INDEX_URL, Reader
-from torchmigrate.documents.references import Purpose, Role, Style, Unit, purpose_of
+from torchmigrate.documents.references import Role, Style, Unit
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.text.source import SourceError

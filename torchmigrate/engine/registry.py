@@ -16,10 +16,10 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Severity
 
 if TYPE_CHECKING:
+    from torchmigrate.model.rule import Rule
     from torchmigrate.settings.settings import Settings
 
 
@@ -30,6 +30,8 @@ def rules() -> Mapping[str, Rule]:
     Raises ConfigError for a rule whose code or symbols are not such as rules have, if two have the same code, and for
     a package of another distribution that cannot be imported.
     """
+    from torchmigrate.model.rule import Rule
+
     found: dict[str, Rule] = {}
     for module in _modules():
         rule = getattr(module, "rule", None)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from torchmigrate.gates import kinds, languages
 from torchmigrate.gates.calls import either
 from torchmigrate.gates.gate import Gate
-from torchmigrate.gates.kinds import MAX_METADATA_BYTES, SUFFIXES
+from torchmigrate.gates.kinds import MAX_METADATA_BYTES
+from torchmigrate.gates.sorts import Sorts
 from torchmigrate.text.directives import MARK
 
 if TYPE_CHECKING:
@@ -37,28 +38,13 @@ class Screen:
 
     gate: Gate
     """For the symbols that the rules watch."""
-    modules: bool
-    """Whether a rule looks into Python modules."""
-    documents: bool
-    """Whether a rule looks into project files."""
-    foreign: bool
-    """Whether a rule looks into other languages."""
+    sorts: Sorts
 
     @classmethod
     def of(cls, rules: Iterable[Rule]) -> Screen:
         """The screen for these rules."""
         rules = list(rules)
-        modules = any(rule.is_of_modules for rule in rules)
-        documents = any(rule.references for rule in rules)
-        return cls(gate_of(rules), modules, documents, any(rule.foreign for rule in rules))
-
-    def wants(self, path: str) -> bool:
-        """Whether a rule looks into files of this name."""
-        return (
-            (self.modules and path.endswith(SUFFIXES))
-            or (self.documents and kinds.kind_of(path) is not None)
-            or (self.foreign and languages.language_of(path) is not None)
-        )
+        return cls(gate_of(rules), Sorts.of(rules))
 
     def concerns(self, path: str, data: bytes) -> bool:
         """Whether a rule may have something to say of a file with this content."""
@@ -67,12 +53,17 @@ class Screen:
         ):  # a cell may be one string, whose line ends would be letters before a name
             data = data.replace(b"\\n", b"\n").replace(b"\\t", b"\t")
         kind = kinds.kind_of(path)
-        if kind is not None and self.documents and _is_written(kind, data) and kinds.concerns(kind, data):
+        if (
+            kind is not None
+            and self.sorts.documents
+            and _is_written(kind, data)
+            and kinds.concerns(kind, data)
+        ):
             return True
         language = languages.language_of(path)
         if language is not None:
             small = len(data) <= MAX_METADATA_BYTES
-            return self.foreign and small and languages.concerns(language, data)
+            return self.sorts.foreign and small and languages.concerns(language, data)
         return not kinds.is_document(path) and (self.gate.passes(data) or MARK in data)
 
 

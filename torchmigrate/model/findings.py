@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from torchmigrate.model.vocabulary import Safety, Severity
+from torchmigrate.model.vocabulary import LOCAL, Safety, Severity
 
 
 class Span(NamedTuple):
@@ -30,10 +30,6 @@ class Edit(NamedTuple):
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
     """One thing that a fix does to a program; see `torchmigrate.rewrite.changes`."""
-
-
-LOCAL = "local"
-"""Marks a field, a tuple, that means something in the process that made it only: it is empty elsewhere."""
 
 
 class Joint(NamedTuple):

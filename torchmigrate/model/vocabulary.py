@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import enum
 
+LOCAL = "local"
+"""Marks a field, a tuple, that means something in the process that made it only: it is empty elsewhere."""
+
 
 class Safety(enum.Enum):
     """How far a fix can be trusted.

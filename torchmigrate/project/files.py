@@ -7,12 +7,15 @@ import re
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from torchmigrate.gates.kinds import SUFFIXES
-from torchmigrate.model.findings import FileError
 from torchmigrate.project.folders import SETTLING, is_within
 from torchmigrate.project.ignores import EXCLUDE, Excludes, Scope, files_above, ignored, patterns_in, posix
 from torchmigrate.project.patterns import Patterns
+
+if TYPE_CHECKING:
+    from torchmigrate.model.findings import FileError
 
 _DEEPEST = 500
 """Folders in each other beyond which nothing that people made lies."""
@@ -125,7 +128,12 @@ class _Search:
             self.inputs.append(Input(path, None, real))
 
     def _fail(self, path: str, message: str) -> None:
-        self.errors.append(FileError(_without_dot(path) or os.curdir, message))
+        self._report(_without_dot(path) or os.curdir, message)
+
+    def _report(self, path: str, message: str, line: int | None = None) -> None:
+        from torchmigrate.model.findings import FileError
+
+        self.errors.append(FileError(path, message, line))
 
     def _scopes_above(self, real: str) -> list[Scope]:
         """What the ignore files above a folder say of what is in it, but for those that leave out the folder itself."""
@@ -140,7 +148,7 @@ class _Search:
     def _doubt(self, file: str, patterns: Patterns) -> None:
         """Says once what is wrong with the patterns in an ignore file; git passes over them in silence."""
         for line, text, fault in [] if id(patterns) in self._doubted else patterns.malformed:
-            self.errors.append(FileError(file, f"the pattern `{text}` matches nothing: {fault}", line))
+            self._report(file, f"the pattern `{text}` matches nothing: {fault}", line)
         self._doubted.add(id(patterns))
 
     def _walk(self, shown: str, real: str, scopes: list[Scope], excludes: Excludes, depth: int) -> None:

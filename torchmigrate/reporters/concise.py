@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
 
 from torchmigrate.console.terminal import escape
-from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.reporters.report import Report, Verified, count, place, position
+from torchmigrate.reporters.report import Report, count, place, position
+
+if TYPE_CHECKING:
+    from torchmigrate.model.findings import FileError, FileResult, Finding
+    from torchmigrate.reporters.verified import Verified
 
 MAX_REASONS = 10
 """Reasons for which findings are left that are listed one by one."""

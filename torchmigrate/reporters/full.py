@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from torchmigrate.console.terminal import COMMAND, escape, file_url, is_plain, linked, shown, wrapped
-from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.reporters import summary
 from torchmigrate.reporters.concise import COLORS, Folding, error_line, headline, outcome, paint
 from torchmigrate.reporters.report import Report, count, place
+
+if TYPE_CHECKING:
+    from torchmigrate.model.findings import FileResult, Finding
 
 MAX_LINES = 6
 """Longer spans are shown by their first lines only."""

@@ -14,8 +14,9 @@ from torchmigrate.model import versions
 from torchmigrate.model.findings import FileError, FileResult, Finding, Fix, Location
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.reporters.links import page
-from torchmigrate.reporters.report import Report, Verified, all_findings
+from torchmigrate.reporters.report import Report, all_findings
 from torchmigrate.reporters.streaming import dump
+from torchmigrate.reporters.verified import Verified
 
 SCHEMA_VERSION = 1
 """Grows when a field changes its meaning or goes; a new field is no reason."""

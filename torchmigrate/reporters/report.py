@@ -9,31 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
-from torchmigrate.documents.minimum import Minimum
-from torchmigrate.model.findings import FileResult, Finding, Fix
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.settings.settings import Settings
 
 if TYPE_CHECKING:
+    from torchmigrate.documents.minimum import Minimum
+    from torchmigrate.model.findings import FileResult, Finding, Fix
     from torchmigrate.model.rule import Rule
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """What a command of the project said about the fixes."""
-
-    command: str
-    runs: int
-    """How often it ran."""
-    kept: int
-    left_out: tuple[tuple[Finding, str], ...]
-    """The fixes that are not applied, and what they break."""
-    notes: tuple[str, ...]
-    """What is to be known of the command."""
-    passed_before: int | None
-    """How many tests passed without fixes, if it says so."""
-    passed_after: int | None
-    """And with those that are kept."""
+    from torchmigrate.reporters.verified import Verified
+    from torchmigrate.settings.settings import Settings
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from torchmigrate.gates.screen import Screen
 from torchmigrate.model.versions import render
 from torchmigrate.run.cache import Cache, digest
 from torchmigrate.run.profiles import Profile
@@ -15,7 +14,9 @@ from torchmigrate.run.selection import Selection
 
 if TYPE_CHECKING:
     from torchmigrate.engine.engine import Engine
+    from torchmigrate.gates.screen import Screen
     from torchmigrate.model.options import Options
+    from torchmigrate.run.tree import Tree
 
 
 class Engines:
@@ -27,6 +28,12 @@ class Engines:
         self._selection = Selection([profile.settings for profile in profiles.values()])
         self._contexts: dict[Profile, bytes] = {}
         self._engines: dict[Profile, Engine] = {}
+
+    @classmethod
+    def of_tree(cls, tree: Tree, cache: Cache) -> Engines:
+        """Those for the files of a tree that were named."""
+        folders = dict.fromkeys(os.path.dirname(file.place) for file in tree.named)
+        return cls({folder: tree.profile_of(folder) for folder in folders}, cache)
 
     def profile_of(self, place: str) -> Profile:
         """What holds for the file at ``place``; for one that was not named, any will do: what it tells is the same."""
@@ -47,6 +54,14 @@ class Engines:
     def screen(self) -> Screen:
         """Gate 1."""
         return self._selection.screen(self._cache)
+
+    def context(self, *, is_whole: bool) -> bytes:
+        """What the results of a run depend on besides its files; ``is_whole`` as in `Tree`."""
+        profiles = (
+            f"{folder}\0".encode(errors="surrogateescape") + self.context_of(profile)
+            for folder, profile in self.profiles.items()
+        )
+        return digest(self.telling, b"whole" if is_whole else b"", *profiles)
 
     def context_of(self, profile: Profile) -> bytes:
         """What the result of a file depends on to which ``profile`` applies, besides its content."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.run.cache import Cache
-from torchmigrate.run.choice import Choice
 from torchmigrate.run.engines import Engines
-from torchmigrate.run.fixer import Fixer
-from torchmigrate.run.joint import FixResult, together
-from torchmigrate.run.known import Known
-from torchmigrate.run.scanner import Progress, Scanner
-from torchmigrate.run.snapshot import Snapshot
+from torchmigrate.run.snapshot import Snapshot, Stamps
 from torchmigrate.run.tree import Tree
+
+if TYPE_CHECKING:
+    from torchmigrate.model.findings import FileResult, Finding
+    from torchmigrate.run.joint import FixResult
+    from torchmigrate.run.known import Known
+    from torchmigrate.run.scanner import Progress
 
 MAX_PASSES = 10
 """Passes over a project after which fixing stops although it still changes."""
@@ -24,13 +25,17 @@ def check(
     tree: Tree, *, cache: Cache | None = None, progress: Progress | None = None
 ) -> Iterator[FileResult]:
     """The findings of each file that was named, in order; those of which there is nothing to say may be left out."""
-    scanner = Scanner(tree, cache)
-    keeps = scanner.cache.keeps
-    snapshot = Snapshot(scanner.cache, scanner.context, tree.named, scanner.stamps) if keeps else None
+    cache = cache or Cache(None)
+    engines, stamps = Engines.of_tree(tree, cache), Stamps(tree.files.values())
+    context = engines.context(is_whole=tree.is_whole)
+    snapshot = Snapshot(cache, context, tree.named, stamps) if cache.keeps else None
     kept = snapshot.load() if snapshot is not None else None
     if kept is not None:
         yield from kept
         return
+    from torchmigrate.run.scanner import Scanner
+
+    scanner = Scanner(tree, cache, engines=engines, stamps=stamps)
     scanner.scan(progress)
     if snapshot is not None and scanner.is_lasting:
         snapshot.store(scanner.results)
@@ -57,6 +62,11 @@ def fix(
     What rules say of one file depends on the others (whether any of them still scripts), so the project is scanned
     and fixed again until nothing changes: a second run would find nothing to do.
     """
+    from torchmigrate.run.choice import Choice
+    from torchmigrate.run.fixer import Fixer
+    from torchmigrate.run.joint import together
+    from torchmigrate.run.scanner import Scanner
+
     choice = Choice(choose, see)
     results: dict[str, FixResult] = {}
     for _ in range(MAX_PASSES):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from torchmigrate.model.findings import FileResult
 from torchmigrate.project.files import Input
 from torchmigrate.project.project import Project
 from torchmigrate.run import sharing
-from torchmigrate.run.cache import Cache, digest
+from torchmigrate.run.cache import Cache
 from torchmigrate.run.engines import Engines
 from torchmigrate.run.joint import joints, settled
 from torchmigrate.run.known import Known, Memory
@@ -44,14 +43,10 @@ class Scanner:
         engines: Engines | None = None,
         stamps: Stamps | None = None,
     ) -> None:
-        named = {file.place: file for file in tree.named}
-        others = {file.place: file for file in tree.others if file.place not in named}
-        self.named = list(named)
-        self.files = dict(sorted({**others, **named}.items()))
-        """By place, in an order that does not depend on what was named."""
-        folders = dict.fromkeys(os.path.dirname(place) for place in named)
+        self.named = list(dict.fromkeys(file.place for file in tree.named))
+        self.files = tree.files
         self.cache = cache or Cache(None)
-        self.engines = engines or Engines({folder: tree.profile_of(folder) for folder in folders}, self.cache)
+        self.engines = engines or Engines.of_tree(tree, self.cache)
         self._reading = partial(_content, self.files)  # and no method: it travels to other processes
         shown = {place: file.path for place, file in self.files.items()}
         self.project = Project(self.files, self._reading, shown=shown, is_whole=tree.is_whole, root=tree.root)
@@ -82,15 +77,6 @@ class Scanner:
     def stamps(self) -> Stamps:
         """The states of the files; to be asked for before any is read."""
         return self._stamps or Stamps(self.files.values())
-
-    @cached_property
-    def context(self) -> bytes:
-        """What the results depend on besides the files."""
-        profiles = (
-            f"{folder}\0".encode(errors="surrogateescape") + self.engines.context_of(profile)
-            for folder, profile in self.engines.profiles.items()
-        )
-        return digest(self.engines.telling, b"whole" if self.project.is_whole else b"", *profiles)
 
     @property
     def results(self) -> Results:

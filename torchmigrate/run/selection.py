@@ -7,12 +7,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchmigrate.engine import registry
-from torchmigrate.gates.screen import Screen
+from torchmigrate.gates.sorts import Sorts
 from torchmigrate.run.cache import Cache, digest
 from torchmigrate.run.fingerprint import fingerprint
 from torchmigrate.settings.settings import Settings
 
 if TYPE_CHECKING:
+    from torchmigrate.gates.screen import Screen
     from torchmigrate.model.rule import Rule
 
 _screens: dict[bytes, Screen] = {}
@@ -35,10 +36,21 @@ class Selection:
         """Tells the rules, and the tool, from others."""
         return digest(fingerprint(), *sorted({_choice(settings) for settings in self._settings}))
 
+    def sorts(self, cache: Cache) -> Sorts:
+        """The sorts of files that these rules look into. Raises ConfigError for a selector that fits no rule."""
+        key = self._keyed(b"sorts")
+        kept = cache.get(key, Sorts)
+        if kept is None:
+            kept = self.screen(cache).sorts
+            cache.put(key, kept)
+        return kept
+
     def screen(self, cache: Cache) -> Screen:
         """Gate 1 for these rules. Raises ConfigError for a selector that fits no rule."""
-        key = digest(b"screen", fingerprint(), *sorted(map(_selectors, self._settings)))
+        key = self._keyed(b"screen")
         if key not in _screens:
+            from torchmigrate.gates.screen import Screen
+
             made = cache.get(key, Screen)
             if made is None:  # else the selectors fitted when it was made
                 for one in self._settings:
@@ -47,6 +59,9 @@ class Selection:
                 cache.put(key, made)
             _screens[key] = made
         return _screens[key]
+
+    def _keyed(self, what: bytes) -> bytes:
+        return digest(what, fingerprint(), *sorted(map(_selectors, self._settings)))
 
     def selects(self, settings: Settings, code: str, path: str) -> bool:
         """Whether the rule with this code runs in the file at ``path``, where ``settings`` hold."""

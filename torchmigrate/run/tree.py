@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from torchmigrate.gates import kinds
 from torchmigrate.gates.kinds import SUFFIXES
@@ -32,6 +33,12 @@ class Tree:
     """The folder that holds them, where there is one: what is known of them is kept under its name."""
     is_whole: bool = True
     """Whether these are all files that can observe each other, as far as anything tells."""
+
+    @cached_property
+    def files(self) -> Mapping[str, Input]:
+        """All of them by place, in an order that does not depend on what was named."""
+        others, named = ({file.place: file for file in files} for files in (self.others, self.named))
+        return dict(sorted({**others, **named}.items()))
 
     @property
     def folder(self) -> str:

@@ -15,9 +15,12 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from torchmigrate.model.findings import LOCAL, FileResult
+from torchmigrate.model.vocabulary import LOCAL
+
+if TYPE_CHECKING:
+    from torchmigrate.model.findings import FileResult
 
 T = TypeVar("T")
 
@@ -47,14 +50,17 @@ def unpack(kind: type[T], data: bytes) -> T:
     return value
 
 
-class Results(Iterable[FileResult]):
+class Results(Iterable["FileResult"]):
     """The results of many files, of which only the one that is looked at takes much memory."""
 
     def __init__(self, packed: Iterable[bytes] = ()) -> None:
         self.packed = list(packed)
 
     def __iter__(self) -> Iterator[FileResult]:
-        return (unpack(FileResult, packed) for packed in self.packed)
+        for packed in self.packed:
+            from torchmigrate.model.findings import FileResult
+
+            yield unpack(FileResult, packed)
 
     def add(self, result: FileResult) -> None:
         """Adds the result of a file, if it says anything."""

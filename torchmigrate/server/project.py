@@ -63,9 +63,9 @@ class Project:
                 found = files.find([os.curdir], wanted=is_of_interest, excludes=profiles.excludes).inputs
             folders = {os.path.dirname(file.place) for file in found} | self._by_folder.keys()
             by_folder = {folder: profiles.of(folder) for folder in sorted(folders) if os.path.isdir(folder)}
-            screen = Selection([profile.settings for profile in by_folder.values()]).screen(Cache(None))
+            sorts = Selection([profile.settings for profile in by_folder.values()]).sorts(Cache(None))
         self._profiles, self._by_folder, self._engines = profiles, by_folder, {}
-        self._files = {file.place: file for file in found if screen.wants(file.path)}
+        self._files = {file.place: file for file in found if sorts.wants(file.path)}
         self._stamps = None
 
     def touch(self) -> None:
