@@ -161,8 +161,13 @@ class Project:
             text = self._kept(path) if path != beside else None
             if text is None:
                 continue
+            absent: set[bytes] = set()
             for words, expressions in encoded:
-                if not all(word in text for word in words):
+                if not absent.isdisjoint(words):
+                    continue
+                missing = next((word for word in words if word not in text), None)
+                if missing is not None:
+                    absent.add(missing)
                     continue
                 # To compile an expression takes longer than to search most files: it is done where the words are.
                 found = [re.search(expression, text) for expression in expressions]

@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from .._simulator.requests import Requests, Trap
 
 _REPLACED = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)
-_THROUGH = r"""["'](?:[\w.]+\.)?(?:dist|distributed|isend|irecv)["']"""
-_THROUGH_ANOTHER = tuple(((verb,), (_THROUGH,)) for verb in ("patch", "setattr", "sys.modules"))
+_THROUGH_ANOTHER = tuple(
+    ((name + quote, verb), (rf"""{name}{quote}(?<=["'.]{name}{quote})""",))
+    for name in ("isend", "irecv", "distributed", "dist")
+    for quote in "\"'"
+    for verb in ("patch", "setattr", "sys.modules")
+)
 """How a test replaces the functions in the module that calls them: ``patch("ring.dist.isend")``, ``setattr(ring, "dist", …)``."""
 _SEPARATE = 'give each direction a group of its own, or use a group with `backend="nccl-lazy"` (torch 2.14)'
 
