@@ -7,10 +7,11 @@ does not grow with the number of symbols.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, reduce
 from itertools import accumulate, chain, pairwise
 
 from torchmigrate.gates.calls import Calls, excuses
@@ -82,12 +83,13 @@ class Pairs:
     @cached_property
     def calls(self) -> dict[tuple[bytes, bytes], Calls]:
         """Which calls matter of the pairs of which not all do."""
-        found: dict[tuple[bytes, bytes], Calls] = {}
+        found: dict[tuple[bytes, bytes], list[tuple[str, ...]]] = {}
         for symbol, words in self._symbols.items():
             above, _, name = symbol.encode().rpartition(b".")
-            pair, calls = (above.rpartition(b".")[2], name), Calls.of(words)
-            found[pair] = found.get(pair, calls) | calls
-        return {pair: calls for pair, calls in found.items() if calls}
+            found.setdefault((above.rpartition(b".")[2], name), []).append(words)
+        told = {pair: map(Calls.of, given) for pair, given in found.items() if all(given)}
+        joined = {pair: reduce(operator.or_, calls) for pair, calls in told.items()}
+        return {pair: calls for pair, calls in joined.items() if calls}
 
     @cached_property
     def owners(self) -> dict[bytes, Owners]:

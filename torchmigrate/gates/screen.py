@@ -27,7 +27,7 @@ def gate_of(rules: Iterable[Rule]) -> Gate:
     for rule in rules:
         tokens.update(symbol for symbol in rule.watched if symbol not in rule.pairs)
         for symbol, words in rule.pairs.items():
-            pairs[symbol] = either(pairs.get(symbol, words), words)
+            pairs[symbol] = either(pairs[symbol], words) if symbol in pairs else words
     paired = {symbol: pairs[symbol] for symbol in sorted(pairs.keys() - tokens)}
     return Gate.of(sorted(tokens), paired)
 

@@ -145,16 +145,23 @@ def entries(*, private: bool = True) -> Iterator[Entry]:
 def lost(level: Level, *, modules: bool = False) -> frozenset[str]:
     """The names of a level (or its modules), but for those of a class, that some release has and a later one lacks; the level
     is the best one. A name that went with its module is not listed."""
-    part, number = ("public" if level in LEVELS[:2] else "private"), str(LEVELS.index(level))
-    found = set()
+    held = _lost("public" if level in LEVELS[:2] else "private")
+    number = str(LEVELS.index(level))
+    kinds = ("p",) if modules else [kind for kind in _KINDS if kind != "m"]
+    return frozenset(name for kind in kinds for name in held.get((number, kind), ()))
+
+
+@functools.cache
+def _lost(part: str) -> dict[tuple[str, str], list[str]]:
+    """The same for each level and kind, as the table has them."""
+    found: dict[tuple[str, str], list[str]] = {}
     for owner, held in _part(part).items():
         for name, text in held.items():
-            kind, of, present = text[1:].rstrip("]").split(",", 3)[:3]
+            kind, level, present, *_ = text[1:-1].split(",", 3)
             mask = int(present)
-            is_meant = kind == '"p"' if modules else kind != '"m"'
-            if of == number and is_meant and mask & ~(mask >> 1) & _ALL_BUT_NEWEST:
-                found.add(f"{owner}.{name}")
-    return frozenset(found)
+            if mask & ~(mask >> 1) & _ALL_BUT_NEWEST:
+                found.setdefault((level, kind[1:-1]), []).append(f"{owner}.{name}")
+    return found
 
 
 _ALL_BUT_NEWEST = (1 << len(RELEASES) - 1) - 1
