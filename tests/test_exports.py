@@ -95,3 +95,15 @@ def test_a_file_that_has_gone_keeps_its_first_result_and_ends_nothing() -> None:
     assert linked.exports["use.py"] == {"script": "torch.jit.script"}
     assert linked.looks["gone.py"] == 0
     assert "/p/gone.py" in linked.facts
+
+
+def test_a_module_hands_on_what_a_star_brings_it() -> None:
+    linked = Linked(
+        {
+            "base.py": "from torch.jit import script\n",
+            "middle.py": "from base import *\n",
+            "use.py": "from middle import *\nscript(f)\n",
+        }
+    )
+    assert linked.exports["middle.py"] == linked.exports["base.py"] == {"script": "torch.jit.script"}
+    assert linked.looks["use.py"] >= 1

@@ -17,7 +17,7 @@ EXPORTED = {"/p/pkg/compat.py": ["script"], "/p/pkg/__init__.py": ["load"], "/p/
         ("try:\n    from pkg.compat \\\n        import script\nexcept ImportError:\n    pass", True),
         ("from .. compat import script", True),
         ("from .compat import *\nscript(f)", True),
-        ("from .compat import *\nother(f)", False),
+        ("from .compat import *\nother(f)", True),
         ("from .compat import other\nscript = None", False),
         ("from other import script", False),
         ("from . import compat\ncompat.script(f)", True),

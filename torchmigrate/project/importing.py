@@ -16,6 +16,7 @@ _FROM = re.compile(
 )
 _IMPORT = re.compile(rb"import(?:(?<=[\s;\"]import)|(?<=\Aimport))[\s\\]+((?:[^\n\\;]|\\\r?\n)*)")
 """Also the names behind ``from … import``, which may be modules."""
+_STAR = re.compile(rb"import[\s\\]*\*")
 _COMMENT = re.compile(rb"#[^\n]*")
 _NAME = re.compile(rb"[^\W\d]\w*|\*")
 _DOTTED = re.compile(rb"[^\W\d][\w.]*")
@@ -51,6 +52,8 @@ class Importing:
         )
 
     def _may_be_spelled(self, text: bytes) -> bool:
+        if _STAR.search(text):
+            return True
         return any(name in text for name in self._packages) or any(
             module in text and any(name in text for name in names) for module, names in self._modules.items()
         )
@@ -61,10 +64,10 @@ class Importing:
         return self._modules.get(stem, set()) if stem else self._packages
 
     def _takes(self, module: bytes, listed: bytes, text: bytes) -> bool:
-        """Whether ``from module import …`` takes one of the names or one of the modules."""
+        """Whether ``from module import …`` takes one of the names or one of the modules, or hands all of them on."""
         exported = self._of(module)
         return any(
-            name in exported or self._is_spelled(exported if name == b"*" else self._of(name), text)
+            bool(exported) if name == b"*" else name in exported or self._is_spelled(self._of(name), text)
             for name in _NAME.findall(_COMMENT.sub(b"", listed))
         )
 

@@ -33,7 +33,8 @@ class Uses:
         self.watch = watch
         self.scopes = Scopes(source.tree, _walrus_lines(source))
         self.names = Names(self.scopes, watch, links)
-        self._hot = HotLines(source, watch, self.scopes, self.names, links or Links())
+        self._links = links or Links()
+        self._hot = HotLines(source, watch, self.scopes, self.names, self._links)
         self._walk = Walk(source, watch, self.names, self._hot)
         self._worked_out: dict[object, object] = {}
 
@@ -88,8 +89,10 @@ class Uses:
     def exports(self) -> dict[str, str]:
         """The module's global names that stand for a symbol, or for a module on the way to one."""
         found = {}
-        for name in self.scopes.module.bindings:
-            resolved = self.names.resolve_name(name, self.scopes.module)
+        module = self.scopes.module
+        brought = (name for star in module.stars for name in self._links.exported(star.module))
+        for name in dict.fromkeys((*module.bindings, *brought)):
+            resolved = self.names.resolve_name(name, module)
             if resolved is not None and resolved.certain:
                 target = resolved.names[0]
                 if self.watch.match(target) or target in self.watch.namespaces:
