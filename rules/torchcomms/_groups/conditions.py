@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PLAIN = frozenset({"int", "str", "bool", "any", "all"})
+_PLACES = frozenset({"index", "count"})
+"""Methods that say where, or how often, something is in a list: of a rank, that is another number on another one."""
+_COMPUTED = (ast.BinOp, ast.Subscript, ast.IfExp)
 
 
 def differs(test: ast.expr, use: Use, ctx: Context, depth: int = 3) -> Ground:
@@ -37,7 +40,7 @@ def differs(test: ast.expr, use: Use, ctx: Context, depth: int = 3) -> Ground:
         if any(map(_is_no_rank, sides)):
             return max(_asks_for_membership(side, use, ctx) for side in sides)
         return max(_mentions_rank(side, use, ctx) for side in sides)
-    if isinstance(test, (ast.BinOp, ast.Subscript)):
+    if isinstance(test, _COMPUTED):
         return _mentions_rank(test, use, ctx)
     if isinstance(test, (ast.Name, ast.Attribute)):
         return _of_variable(test, use, ctx, depth)
@@ -73,12 +76,19 @@ def _mentions_rank(node: ast.expr, use: Use, ctx: Context, depth: int = 2) -> Gr
         return max(_mentions_rank(part, use, ctx, depth) for part in (node.left, node.right))
     if isinstance(node, ast.Subscript):
         return max(found, _looked_up(node.slice, use, ctx))
-    if isinstance(node, ast.Call) and leaf(node.func) in (*_PLAIN, "index", "count"):
+    if isinstance(node, ast.IfExp):
+        parts = (_mentions_rank(part, use, ctx, depth) for part in (node.body, node.orelse))
+        return max(differs(node.test, use, ctx, depth), *parts)
+    if isinstance(node, ast.Call) and leaf(node.func) in _PLAIN | _PLACES:
         return max([found, *(_mentions_rank(argument, use, ctx, depth) for argument in node.args)])
     if isinstance(node, (ast.Name, ast.Attribute)) and depth and found is Ground.NONE:
-        given = [pair for pair in values(node, use, ctx) if isinstance(pair[0], (ast.BinOp, ast.Subscript))]
+        given = [pair for pair in values(node, use, ctx) if _is_computed(pair[0])]
         return max((_mentions_rank(value, there, ctx, depth - 1) for value, there in given), default=found)
     return found
+
+
+def _is_computed(value: ast.expr) -> bool:
+    return isinstance(value, _COMPUTED) or (isinstance(value, ast.Call) and leaf(value.func) in _PLACES)
 
 
 def _of_variable(node: ast.Name | ast.Attribute, use: Use, ctx: Context, depth: int) -> Ground:
@@ -109,6 +119,8 @@ def _of_call(call: ast.Call, use: Use, ctx: Context, depth: int) -> Ground:
         (inner,) = call.args[:1]
         elements = inner.elt if isinstance(inner, (ast.GeneratorExp, ast.ListComp)) else inner
         return differs(elements, use, ctx, depth)
+    if called in _PLACES or rank_ground(call, use, ctx) is Ground.VALUE:
+        return _mentions_rank(call, use, ctx)
     found = Ground.NONE
     for place in definitions(called, ctx) if depth else ():
         for statement, there in _returned(place, ctx):
