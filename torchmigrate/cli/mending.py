@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -31,8 +30,7 @@ def common(command: Command) -> Command:
     return command
 
 
-@dataclass(frozen=True)
-class Mending:
+class Mending(NamedTuple):
     """What is to be done with the fixes."""
 
     apply: bool

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -26,8 +24,7 @@ FEWEST_RUNS = 4
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """What the options say."""
 
     command: str
@@ -115,6 +112,7 @@ def judged(
 @contextlib.contextmanager
 def _ended_by_signals() -> Iterator[None]:
     """Lets SIGTERM and SIGHUP end this process as Ctrl-C does: with the command, and without leaving a copy."""
+    import signal
 
     def end(number: int, frame: object) -> None:
         raise SystemExit(128 + number)

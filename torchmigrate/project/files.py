@@ -7,7 +7,7 @@ import re
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.gates.kinds import SUFFIXES
 from torchmigrate.project.folders import SETTLING, is_within
@@ -39,8 +39,7 @@ class Input:
         return read(self.path) if self.data is None else self.data
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """What the given paths hold: files in a stable order, and what could not be taken."""
 
     inputs: tuple[Input, ...]

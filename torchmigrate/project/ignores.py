@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from torchmigrate.project.patterns import Patterns
 
@@ -53,8 +53,7 @@ def anchor(pattern: str, folder: str) -> str:
     return f"{negated}/{base}/{body.removeprefix('./').lstrip('/')}".replace("//", "/")
 
 
-@dataclass(frozen=True, slots=True)
-class Excludes:
+class Excludes(NamedTuple):
     """The patterns of ``exclude``: plain names, which most are, apart from those that need matching."""
 
     names: frozenset[str]

@@ -7,8 +7,7 @@ import re
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchmigrate.project import folders, ignores
 from torchmigrate.settings.settings import Kind, Settings, default_as_toml, fields, key
@@ -28,8 +27,7 @@ class ConfigError(Exception):
     """A configuration that cannot be used; the message names the file and the key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """What one place states: the values by field name, and the folder that relative patterns start from."""
 
     values: Mapping[str, Any]
