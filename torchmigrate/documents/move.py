@@ -16,13 +16,15 @@ from itertools import pairwise
 from torchmigrate.documents import comments
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.fitting import State, held_back
-from torchmigrate.documents.neighbours import Missing, Neighbour, neighbour_of, neighbours
+from torchmigrate.documents.neighbours import Missing, Neighbour, neighbour_of, neighbours, siblings
 from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, Purpose, Reference, Role, Unit
 from torchmigrate.documents.relocation import Relocation, concerns_torch, gives_torch
 from torchmigrate.documents.requirements import logical_lines
-from torchmigrate.documents.specifiers import applies
+from torchmigrate.documents.specifiers import Clause, applies, clauses
 from torchmigrate.documents.upgrade import (
+    COMPANIONS,
     TORCH,
+    excluding,
     lacks,
     no_build,
     stays,
@@ -51,7 +53,17 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
 
     Where lists that go into the same environment, or what installs them, have to change too, it is the part of one file.
     """
-    unit = reference.unit
+    _check_unit(reference.unit, source, options)
+    try:
+        return _move(reference, source, options, project)
+    except NoFix as reason:
+        if nearest := _nearest(reference, source, options, project):
+            raise NoFix(f"{reason}; it could move to torch {nearest} (--target-version {nearest})") from None
+        raise
+
+
+def _check_unit(unit: Unit, source: Source, options: Options) -> None:
+    """Raises NoFix for what does not move, wherever it would go."""
     if unit.role is Role.LOCK:
         raise NoFix(
             "a lock file is written by its tool: upgrade torch with it, once the project's own files are mended"
@@ -63,12 +75,6 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
     _check_may_move(source, unit.environment, options)
     if unit.role is Role.TEST:
         raise NoFix("what is tested is chosen there, for the machines that it runs on")
-    try:
-        return _move(reference, source, options, project)
-    except NoFix as reason:
-        if nearest := _nearest(reference, source, options, project):
-            raise NoFix(f"{reason}; it could move to torch {nearest} (--target-version {nearest})") from None
-        raise
 
 
 def _nearest(reference: Reference, source: Source, options: Options, project: Project) -> str:
@@ -85,8 +91,10 @@ _OLDEST: Version = (2, 10)
 """The oldest release that is proposed in the target's place."""
 
 
-def _move(reference: Reference, source: Source, options: Options, project: Project) -> Fix:
-    """The move to one release; raises NoFix where there is none."""
+def _move(
+    reference: Reference, source: Source, options: Options, project: Project, *, alone: bool = False
+) -> Fix:
+    """The move to one release; raises NoFix where there is none. ``alone``: whatever stands beside it may stay."""
     environment = reference.unit.environment
     path = os.path.realpath(source.path)
     try:
@@ -101,6 +109,7 @@ def _move(reference: Reference, source: Source, options: Options, project: Proje
     tags = _tags([own.environment, *(one.environment for one in others)], gives_torch)
     if len(tags) > 1 and others:
         raise NoFix(f"the files that move together offer several builds: {', '.join(sorted(tags))}")
+    _check_served((own, *others.values()))
     if not own.edits:
         raise NoFix("nothing that is asked for here is older than the target")
     if not _knows_torch(environment, beside):
@@ -111,6 +120,9 @@ def _move(reference: Reference, source: Source, options: Options, project: Proje
     said = _resolved(state, source, edits) if options.resolve else ""
     if held := "" if said else held_back(state):
         raise NoFix(held)
+    _check_named(environment, beside)
+    if not alone:
+        _check_siblings(own, beside, project)
     safety = Safety.SAFE if not others and own.is_safe() else Safety.UNSAFE
     joint = _joint(source.path, [one.path for one in others])
     title = own.title if joint is None else f"{own.title}, in {', '.join(joint.paths)}"
@@ -129,8 +141,23 @@ def _check_may_move(source: Source, environment: Environment, options: Options) 
         raise NoFix(
             "what is built with one torch has to run with it, and with which it runs is said elsewhere"
         )
-    if comment := comments.holding(source.original.decode("latin-1"), environment):
+    gone = _gone(environment, options)
+    if comment := comments.holding(source.original.decode("latin-1"), environment, gone):
         raise NoFix(f'a comment takes it as meant: "{comment}"')
+
+
+def _gone(environment: Environment, options: Options) -> set[str]:
+    """The builds that an environment names and the target does not have."""
+    named = {tag.name for index in environment.of(Sort.INDEX) if (tag := tag_of(index))}
+    torches = environment.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS)
+    named |= {clause.local for one in torches for clause in clauses(one) if clause.local}
+    images = environment.of(Sort.IMAGE, "pytorch/pytorch", "nvidia/cuda")
+    named |= {"cu" + "".join(found.groups()) for one in images if (found := _CUDA.search(one.text))}
+    return {name for name in named if lacks(name, options)}
+
+
+_CUDA = re.compile(r"(?:cuda|^)(1\d)\.(\d)")
+"""The CUDA in an image's tag: ``2.4.1-cuda12.1-cudnn9-runtime``, ``12.1.0-devel-ubuntu22.04``."""
 
 
 def _only_builds(path: str, environment: Environment) -> bool:
@@ -139,6 +166,51 @@ def _only_builds(path: str, environment: Environment) -> bool:
     by_name = re.search(r"(?:^|[-_.])build(?:[-_.]|$)", os.path.basename(path), re.IGNORECASE)
     listed = kind_of(path) == "requirements" and by_name is not None
     return bool(torches) and (listed or all(one.purpose is Purpose.OTHER for one in torches))
+
+
+def _check_served(relocations: Iterable[Relocation]) -> None:
+    """Raises NoFix where one index alone serves what is asked for, and a companion was made before it had a build."""
+    relocations = list(relocations)
+    for variant in filter(None, (one.only for one in relocations)):
+        for name, release in (pair for one in relocations for pair in one.releases.items()):
+            made = matrix.made_with(name, release)
+            if made and wheels.published(parse(made), variant) is not True:
+                raise NoFix(f"whether the index for {variant} has {name} {release} is not known here")
+
+
+def _check_named(environment: Environment, beside: tuple[Neighbour, ...]) -> None:
+    """Raises NoFix for a pin of a build whose index is named elsewhere: on a command line, or in a setting of pip's."""
+    every = [environment, *(one.environment for one in beside)]
+    if any(one.of(Sort.INDEX) for one in every):
+        return
+    for one in environment.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS):
+        local = [clause for clause in clauses(one) if clause.local.startswith("cu") and clause.minor]
+        if any(wheels.published(clause.minor or (0, 0), clause.local) is not False for clause in local):
+            raise NoFix(f"the index that has `{one.name}{one.text}` is named elsewhere")
+
+
+def _check_siblings(own: Relocation, beside: tuple[Neighbour, ...], project: Project) -> None:
+    """Raises NoFix where a project's own file and lists beside it ask for the same torch, and one of them stays."""
+    pins = [c for one in own.environment.of(Sort.REQUIREMENT, *TORCH) for c in clauses(one) if c.is_exact]
+    included = {one.path for one in beside}
+    path = os.path.realpath(own.source.path)
+    is_own = kind_of(path) != "requirements"
+    for document in siblings(path, project):
+        same = [one for one in document.references if one.sort is Sort.REQUIREMENT and one.name in TORCH]
+        same = [one for one in same if _agree(excluding(one, own.options), pins)]
+        is_own = is_own or bool(same and kind_of(document.path) != "requirements")
+        for one in same if is_own and document.path not in included else ():
+            try:
+                _check_unit(one.unit, document, own.options)
+                _move(one, document, own.options, project, alone=True)
+            except NoFix:  # noqa: PERF203 -- a folder has few of them
+                where = os.path.basename(document.path)
+                raise NoFix(f"`{one.name}{one.text}` in {where} would have to move with it") from None
+
+
+def _agree(kept: Iterable[Clause], pins: Iterable[Clause]) -> bool:
+    """Whether conditions that keep the target out let in what is pinned elsewhere."""
+    return any(clause.allows([pin.public]) for clause in kept for pin in pins)
 
 
 def _moves(neighbour: Neighbour) -> bool:

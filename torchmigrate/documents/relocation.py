@@ -47,6 +47,8 @@ class Relocation:
     pins: int = 0
     tags: set[str] = field(default_factory=set)
     keeps_index: bool = False
+    only: str = ""
+    """The variant of an index that stays and that alone serves what is asked for."""
     moves_image: bool = False
     replaced: set[str] = field(default_factory=set)
 
@@ -122,7 +124,11 @@ class Relocation:
 
     def _index(self, unit: Unit, index: Reference) -> None:
         tag = tag_of(index)
-        if tag is None or not lacks(tag.name, self.options):
+        if tag is None:
+            return
+        alone = "extra" not in index.option and len(self.environment.of(Sort.INDEX)) == 1
+        if not lacks(tag.name, self.options):
+            self.only = tag.name if alone else ""
             return
         self.tags.add(tag.name)
         if index.several:
@@ -131,6 +137,7 @@ class Relocation:
             self.edits.append(Edit(index.removal.start, index.removal.end, ""))
             return
         self.keeps_index = True
+        self.only = self.chosen.variant if alone else ""
         edit = index.value.edit(tag.start, tag.end, self.chosen.variant, wheels.full_cuda_versions())
         if edit is None:
             raise NoFix("the index is put together from several places")
@@ -138,9 +145,13 @@ class Relocation:
         self.edits += _renamed(unit, tag.name, self.chosen.variant)
 
     def _may_go(self, unit: Unit, index: Reference) -> bool:
-        """Whether the default index gives the chosen build: not on Windows, where it gives the one for the CPU."""
+        """Whether the default index gives the chosen build: not on Windows, where it gives the one for the CPU.
+
+        A list may be installed there too.
+        """
         if (
             self.shares
+            or kind_of(self.source.path) == "requirements"
             or not self.chosen.default
             or not _OFFICIAL.match(index.text)
             or index.option == "--torch-backend"
@@ -148,6 +159,9 @@ class Relocation:
             return False
         if index.value.pieces[0].span != index.span:
             return False  # it comes from a variable, to be chosen from outside
+        others = (one for one in self.environment.of(Sort.INDEX) if one is not index)
+        if any(_OFFICIAL.match(one.text) and tag_of(one) is None for one in others):
+            return False  # one that stays gives builds too, and an installer takes those before the default's
         only_there = any(r.name.startswith("pytorch-triton") for r in unit.of(Sort.REQUIREMENT))
         return not only_there and not self._on_windows()
 

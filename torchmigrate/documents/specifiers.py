@@ -60,6 +60,11 @@ class Clause:
         return self.operator in _UPPER
 
     @property
+    def is_exact(self) -> bool:
+        """Whether the condition allows one version only."""
+        return self.operator in ("==", "===", "=", "") and "*" not in self.version
+
+    @property
     def minor(self) -> tuple[int, int] | None:
         """The first two numbers of the version."""
         found = re.match(r"(\d+)\.(\d+)", self.version)

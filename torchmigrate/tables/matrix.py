@@ -234,6 +234,14 @@ OLDEST_LOOSE = "2.11"
 """torchaudio 2.11.0 is the first whose metadata pins no torch version; it was built with torch 2.11."""
 
 
+def made_with(project: str, version: str) -> str | None:
+    """The oldest torch minor version that a release of a companion was made for; None where that is not known."""
+    for row in _companions():
+        if row["project"] == project and minor(row["version"]) == minor(version):
+            return str(row["torch"] or minor(row["requires"].partition(">=")[2] or OLDEST_LOOSE))
+    return None
+
+
 def companion_torch(project: str, version: str) -> str | None:
     """The torch minor version that a companion's release is pinned to; None where it is not pinned or unknown."""
     for row in _companions():
