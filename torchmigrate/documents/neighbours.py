@@ -151,9 +151,9 @@ def _document(path: str, project: Project) -> Document | None:
 
 def _environments(path: str, project: Project) -> Iterator[Neighbour]:
     """The environments of a file; nothing for one that cannot be read."""
-    document = _document(path, project)
-    for environment in document.environments if document else ():
-        yield neighbour_of(document, environment)
+    if document := _document(path, project):
+        for environment in document.environments:
+            yield neighbour_of(document, environment)
 
 
 def neighbour_of(document: Document, environment: Environment) -> Neighbour:

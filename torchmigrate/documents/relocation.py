@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from packaging.specifiers import SpecifierSet
+
 from torchmigrate.documents import architectures, images
-from torchmigrate.documents.references import Environment, Reference, Role, Style, Unit
-from torchmigrate.documents.specifiers import Clause, clauses, lowest
+from torchmigrate.documents.references import Environment, Reference, Role, Style, Unit, normalized
+from torchmigrate.documents.specifiers import Clause, clauses, lowest, lowest_of
 from torchmigrate.documents.upgrade import (
     COMPANIONS,
     TORCH,
@@ -24,7 +26,7 @@ from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.options import Options
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.tables import matrix, wheels
+from torchmigrate.tables import matrix, requirements, wheels
 from torchmigrate.tables.matrix import Build
 from torchmigrate.text.source import Source
 
@@ -104,6 +106,7 @@ class Relocation:
             self._companion(companion)
         for companion in unit.of(Sort.REQUIREMENT, "triton"):
             self._companion(companion)
+        self._frozen(unit)
         self._libraries(unit)
 
     def is_safe(self) -> bool:
@@ -212,9 +215,38 @@ class Relocation:
         pinned = matrix.companion_torch(companion.name, release_of(companion.name, self.options.target)[0])
         return self._local(clause) if pinned else ""
 
+    def _frozen(self, unit: Unit) -> None:
+        """Pins that repeat what the old torch itself requires, as `pip freeze` writes them: they are torch's to choose."""
+        if not self.chosen.default:
+            return
+        torches = [c for one in unit.of(Sort.REQUIREMENT, *TORCH) for c in clauses(one) if c.is_exact]
+        old = {} if len(torches) != 1 else _required(torches[0].public)
+        new = _required(self.chosen.version)
+        for reference in unit.of(Sort.REQUIREMENT):
+            pin = next((clause for clause in clauses(reference) if clause.is_exact), None)
+            if pin is None or reference.name in ("triton", *COMPANIONS) or reference.undecided:
+                continue
+            if str(old.get(reference.name, "")) != f"=={pin.public}" or pin.local:
+                continue
+            wanted = new.get(reference.name)
+            if wanted is None:
+                self._without(reference)
+            elif not wanted.contains(pin.public) and (release := lowest_of(wanted)):
+                self._write(reference, pin, release)
+                self.replaced.add(reference.name)
+
+    def _without(self, reference: Reference) -> None:
+        """Takes a library out that torch does not require any more, unless it has another one by the same name."""
+        if library_edit(reference, self.chosen, self.options.target) or reference.removal is None:
+            return
+        if reference.fixed:
+            raise NoFix(reference.fixed)
+        self.edits.append(Edit(reference.removal.start, reference.removal.end, ""))
+        self.replaced.add(reference.name)
+
     def _libraries(self, unit: Unit) -> None:
         for reference in unit.of(Sort.REQUIREMENT):
-            if not is_older_library(reference, self.chosen):
+            if not is_older_library(reference, self.chosen) or reference.name in self.replaced:
                 continue
             edit = library_edit(reference, self.chosen, self.options.target)
             if edit is None:
@@ -259,6 +291,11 @@ class Relocation:
         if edit is None:
             raise NoFix(f"the version of {reference.name} is put together from several places")
         self.edits.append(edit)
+
+
+def _required(torch: str) -> dict[str, SpecifierSet]:
+    """What a release of torch requires of other packages, on Linux."""
+    return {normalized(needed.name): needed.specifier for needed in requirements.required_by("torch", torch)}
 
 
 def _old_page(environment: Environment) -> str:
