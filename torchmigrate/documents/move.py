@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import pairwise
 
-from torchmigrate.documents import comments
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.fitting import State, held_back
+from torchmigrate.documents.meant import check_may_move, check_unit
+from torchmigrate.documents.merging import merged
 from torchmigrate.documents.neighbours import Missing, Neighbour, neighbour_of, neighbours, siblings
-from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, Purpose, Reference, Role, Unit
+from torchmigrate.documents.references import Environment, Reference, Role, Unit
 from torchmigrate.documents.relocation import Relocation, concerns_torch, gives_torch
-from torchmigrate.documents.requirements import logical_lines
 from torchmigrate.documents.specifiers import Clause, applies, clauses
 from torchmigrate.documents.upgrade import (
     COMPANIONS,
@@ -27,11 +25,10 @@ from torchmigrate.documents.upgrade import (
     excluding,
     lacks,
     no_build,
-    stays,
     tag_of,
 )
 from torchmigrate.gates.kinds import kind_of
-from torchmigrate.model.findings import Edit, Fix, Joint, NoFix, Span
+from torchmigrate.model.findings import Edit, Fix, Joint, NoFix
 from torchmigrate.model.options import Options
 from torchmigrate.model.versions import Version, parse, render
 from torchmigrate.model.vocabulary import Safety, Sort
@@ -41,40 +38,19 @@ from torchmigrate.tables.matrix import Build
 from torchmigrate.text.edits import apply
 from torchmigrate.text.source import Source
 
-_MEANT = re.compile(
-    r"(?:torch|pt|pytorch)[-_.]?v?[12][-_.]?\d+|(?:cu|cuda)[-_.]?1[0-3][-_.]?\d|(?:^|[-_./])(?:min(?:imum|imal)?|oldest|lowest"
-    r"|legacy|old|jetson|rocm|xpu|npu|hpu|gaudi|habana|ascend|musa|tpu)(?=[-_./]|$)",
-    re.IGNORECASE,
-)
-
 
 def fix(reference: Reference, source: Source, options: Options, project: Project) -> Fix:
     """The fix for the whole environment of a reference; raises NoFix where there is none.
 
     Where lists that go into the same environment, or what installs them, have to change too, it is the part of one file.
     """
-    _check_unit(reference.unit, source, options)
+    check_unit(reference.unit, source, options)
     try:
         return _move(reference, source, options, project)
     except NoFix as reason:
         if nearest := _nearest(reference, source, options, project):
             raise NoFix(f"{reason}; it could move to torch {nearest} (--target-version {nearest})") from None
         raise
-
-
-def _check_unit(unit: Unit, source: Source, options: Options) -> None:
-    """Raises NoFix for what does not move, wherever it would go."""
-    if unit.role is Role.LOCK:
-        raise NoFix(
-            "a lock file is written by its tool: upgrade torch with it, once the project's own files are mended"
-        )
-    if unit.role is Role.DOC:
-        raise NoFix(IN_DOCUMENTATION)
-    if unit.fixed:
-        raise NoFix(unit.fixed)
-    _check_may_move(source, unit.environment, options)
-    if unit.role is Role.TEST:
-        raise NoFix("what is tested is chosen there, for the machines that it runs on")
 
 
 def _nearest(reference: Reference, source: Source, options: Options, project: Project) -> str:
@@ -114,7 +90,7 @@ def _move(
         raise NoFix("nothing that is asked for here is older than the target")
     if not _knows_torch(environment, beside):
         raise NoFix("which torch is installed here is said elsewhere")
-    edits = _edits(own)
+    edits = merged(own.edits, own.source)
     moved = [_moved(one, relocation) for one, relocation in others.items()]
     state = _state(own, edits, (*moved, *(one for one in beside if one not in others)), others.values())
     said = _resolved(state, source, edits) if options.resolve else ""
@@ -127,45 +103,6 @@ def _move(
     joint = _joint(source.path, [one.path for one in others])
     title = own.title if joint is None else f"{own.title}, in {', '.join(joint.paths)}"
     return Fix(edits, safety, title + said, joint=joint)
-
-
-def _check_may_move(source: Source, environment: Environment, options: Options) -> None:
-    """Raises NoFix for an environment that is meant to be as it is."""
-    if environment.held:
-        raise NoFix(environment.held)
-    if any(stays(one, options) for one in environment.units):
-        raise NoFix("this installs an older torch, which tests often do on purpose")
-    if meant := _MEANT.search("/".join(source.path.replace(os.sep, "/").split("/")[-2:])):
-        raise NoFix(f"the file is for one version, as its name says: {meant[0].strip('-_./')}")
-    if _only_builds(source.path, environment):
-        raise NoFix(
-            "what is built with one torch has to run with it, and with which it runs is said elsewhere"
-        )
-    gone = _gone(environment, options)
-    if comment := comments.holding(source.original.decode("latin-1"), environment, gone):
-        raise NoFix(f'a comment takes it as meant: "{comment}"')
-
-
-def _gone(environment: Environment, options: Options) -> set[str]:
-    """The builds that an environment names and the target does not have."""
-    named = {tag.name for index in environment.of(Sort.INDEX) if (tag := tag_of(index))}
-    torches = environment.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS)
-    named |= {clause.local for one in torches for clause in clauses(one) if clause.local}
-    images = environment.of(Sort.IMAGE, "pytorch/pytorch", "nvidia/cuda")
-    named |= {"cu" + "".join(found.groups()) for one in images if (found := _CUDA.search(one.text))}
-    return {name for name in named if lacks(name, options)}
-
-
-_CUDA = re.compile(r"(?:cuda|^)(1\d)\.(\d)")
-"""The CUDA in an image's tag: ``2.4.1-cuda12.1-cudnn9-runtime``, ``12.1.0-devel-ubuntu22.04``."""
-
-
-def _only_builds(path: str, environment: Environment) -> bool:
-    """Whether all that an environment asks of torch is for building: an extension is compiled against that torch."""
-    torches = environment.of(Sort.REQUIREMENT, *TORCH)
-    by_name = re.search(r"(?:^|[-_.])build(?:[-_.]|$)", os.path.basename(path), re.IGNORECASE)
-    listed = kind_of(path) == "requirements" and by_name is not None
-    return bool(torches) and (listed or all(one.purpose is Purpose.OTHER for one in torches))
 
 
 def _check_served(relocations: Iterable[Relocation]) -> None:
@@ -201,7 +138,7 @@ def _check_siblings(own: Relocation, beside: tuple[Neighbour, ...], project: Pro
         is_own = is_own or bool(same and kind_of(document.path) != "requirements")
         for one in same if is_own and document.path not in included else ():
             try:
-                _check_unit(one.unit, document, own.options)
+                check_unit(one.unit, document, own.options)
                 _move(one, document, own.options, project, alone=True)
             except NoFix:  # noqa: PERF203 -- a folder has few of them
                 where = os.path.basename(document.path)
@@ -238,26 +175,17 @@ def _others(own: Relocation, beside: tuple[Neighbour, ...], project: Project) ->
         relocation = Relocation(one.environment, one.document, own.options, own.chosen, shares=True)
         relocation.make()
         if relocation.edits:
-            _check_may_move(one.document, one.environment, own.options)
+            check_may_move(one.document, one.environment, own.options)
             found[one] = relocation
             waiting += neighbours(one.path, one.environment, project)
     return found
 
 
-def _edits(relocation: Relocation) -> tuple[Edit, ...]:
-    """The edits of one file. Raises NoFix where they cannot be made together, or one must not be made."""
-    source = relocation.source
-    edits = tuple(dict.fromkeys(sorted(_smallest(edit, source.original) for edit in relocation.edits)))
-    if any(after.start < before.end for before, after in pairwise(edits)):
-        raise NoFix("one place would have to say two things")
-    if any(span.start <= edit.start < span.end for span in _ignored(source) for edit in edits):
-        raise NoFix("a line that would have to change with it is marked to be left alone")
-    return edits
-
-
 def _moved(neighbour: Neighbour, relocation: Relocation) -> Neighbour:
     """A neighbour as it is once it has moved. Raises NoFix."""
-    document = Document.read(neighbour.path, neighbour.document.replaced(_edits(relocation)))
+    document = Document.read(
+        neighbour.path, neighbour.document.replaced(merged(relocation.edits, relocation.source))
+    )
     number = neighbour.document.environments.index(neighbour.environment)
     return neighbour_of(document, document.environments[number])
 
@@ -298,20 +226,6 @@ def _resolved(state: State, source: Source, edits: tuple[Edit, ...]) -> str:
     if answer.resolves is False:
         raise NoFix(answer.said)
     return f" ({answer.said})"
-
-
-def _smallest(edit: Edit, text: bytes) -> Edit:
-    """The edit without what it leaves as it is, so that two that come to the same are the same."""
-    old, new = text[edit.start : edit.end].decode("latin-1"), edit.text
-    front = _common(old, new)
-    back = _common(old[front:][::-1], new[front:][::-1])
-    return Edit(edit.start + front, edit.end - back, new[front : len(new) - back])
-
-
-def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common from their beginning."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _build(environments: Iterable[Environment], options: Options) -> Build:
@@ -363,19 +277,3 @@ def _knows_torch(environment: Environment, beside: tuple[Neighbour, ...]) -> boo
         one.of(Sort.REQUIREMENT, *TORCH) or one.of(Sort.IMAGE, "pytorch/pytorch")
         for one in (environment, *(neighbour.environment for neighbour in beside))
     )
-
-
-def _ignored(source: Source) -> Iterator[Span]:
-    """The lines that a comment marks to be left alone, at their end or on the line before."""
-    if b"torchmigrate: ignore" not in source.original:
-        return
-    pending = False
-    for line in logical_lines(source.original.decode("latin-1")):
-        text = source.original[line.start : line.end]
-        marked = b"torchmigrate: ignore" in text
-        if text.lstrip().startswith(b"#"):
-            pending = pending or marked
-            continue
-        if marked or pending:
-            yield line
-        pending = False
