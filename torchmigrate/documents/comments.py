@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection
+from collections.abc import Callable
 
 from torchmigrate.documents.references import Environment
 from torchmigrate.documents.upgrade import COMPANIONS, TORCH
@@ -30,13 +30,12 @@ _COMMENT = re.compile(r"[ \t]*(?:#|//|;|::|rem\b)(?P<text>.*)", re.IGNORECASE)
 _BESIDE = re.compile(r"(?:[ \t]|^)(?:#|//)[ \t]*(?P<text>[^\"'\r\n]*)$")
 
 
-def holding(view: str, environment: Environment, gone: Collection[str] = ()) -> str:
+def holding(view: str, environment: Environment, lacks: Callable[[str], object]) -> str:
     """The comment that says of a pin, an index or an image in an environment that it is meant; empty if none does.
 
     It stands at the end of the line, or directly above what it speaks of; ``view`` is the text of the file. One that
-    names a build that would be ``gone`` (``cu121``) labels what is chosen by it, and would no longer be true.
+    names a build that the target ``lacks`` (``cu121``) labels what is chosen by it, and would no longer be true.
     """
-    label = _label(gone)
     lines = [line.rstrip("\r") for line in view.split("\n")]
     starts = [0, *(found.end() for found in re.finditer("\n", view))]
     for span in dict.fromkeys(_places(environment)):
@@ -44,20 +43,25 @@ def holding(view: str, environment: Environment, gone: Collection[str] = ()) -> 
         if number >= len(lines):
             continue
         beside = _BESIDE.search(lines[number])
-        if beside and (said := _HOLDS.search(beside["text"]) or label.search(beside["text"])):
+        if beside and (said := _HOLDS.search(beside["text"]) or _labels(beside["text"], lacks)):
             return _excerpt(beside["text"], said)
         above = _above(lines, number)
-        if named := label.search(above):
+        if named := _labels(above, lacks):
             return _excerpt(above, named)
         if (said := _HOLDS.search(above)) and _SPEAKS.search(above):
             return _excerpt(above, said)
     return ""
 
 
-def _label(gone: Collection[str]) -> re.Pattern[str]:
-    """How comments name builds: ``cu121``, ``CUDA 12.1``."""
-    every = (rf"cu{v[2:]}\b|cuda\W?{v[2:-1]}\.{v[-1]}(?!\d)" for v in gone if v.startswith("cu"))
-    return re.compile("|".join(every) or r"(?!)", re.IGNORECASE)
+_BUILD = re.compile(r"\bcu(1[0-3]\d)\b|\bcuda\W?(1\d)\.(\d)", re.IGNORECASE)
+"""How comments name builds: ``cu121``, ``CUDA 12.1``."""
+
+
+def _labels(text: str, lacks: Callable[[str], object]) -> re.Match[str] | None:
+    """The first build that a comment names and that would be gone."""
+    return next(
+        (one for one in _BUILD.finditer(text) if lacks("cu" + "".join(filter(None, one.groups())))), None
+    )
 
 
 def _excerpt(text: str, said: re.Match[str]) -> str:

@@ -7,8 +7,7 @@ import re
 
 from torchmigrate.documents import comments
 from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, Purpose, Role, Unit
-from torchmigrate.documents.specifiers import clauses
-from torchmigrate.documents.upgrade import COMPANIONS, TORCH, lacks, stays, tag_of
+from torchmigrate.documents.upgrade import TORCH, lacks, stays
 from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import NoFix
 from torchmigrate.model.options import Options
@@ -49,23 +48,9 @@ def check_may_move(source: Source, environment: Environment, options: Options) -
         raise NoFix(
             "what is built with one torch has to run with it, and with which it runs is said elsewhere"
         )
-    gone = _gone(environment, options)
-    if comment := comments.holding(source.original.decode("latin-1"), environment, gone):
+    text = source.original.decode("latin-1")
+    if comment := comments.holding(text, environment, lambda build: lacks(build, options)):
         raise NoFix(f'a comment takes it as meant: "{comment}"')
-
-
-def _gone(environment: Environment, options: Options) -> set[str]:
-    """The builds that an environment names and the target does not have."""
-    named = {tag.name for index in environment.of(Sort.INDEX) if (tag := tag_of(index))}
-    torches = environment.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS)
-    named |= {clause.local for one in torches for clause in clauses(one) if clause.local}
-    images = environment.of(Sort.IMAGE, "pytorch/pytorch", "nvidia/cuda")
-    named |= {"cu" + "".join(found.groups()) for one in images if (found := _CUDA.search(one.text))}
-    return {name for name in named if lacks(name, options)}
-
-
-_CUDA = re.compile(r"(?:cuda|^)(1\d)\.(\d)")
-"""The CUDA in an image's tag: ``2.4.1-cuda12.1-cudnn9-runtime``, ``12.1.0-devel-ubuntu22.04``."""
 
 
 def _only_builds(path: str, environment: Environment) -> bool:

@@ -63,8 +63,11 @@ def _installing(path: str, project: Project, seen: set[str]) -> Iterator[Neighbo
 def _included(
     path: str, environment: Environment, project: Project, seen: set[str], depth: int
 ) -> Iterator[Neighbour]:
+    names: dict[str, str] = {}
     for name in dict.fromkeys(environment.includes):
         for found in _files(path, name, project):
+            if names.setdefault(found, name) != name and kind_of(path) == "docker":
+                raise Missing(max(name, names[found], key=len))  # an image has two, and the project one
             if found in seen or depth >= _DEEPEST:
                 continue
             seen.add(found)
@@ -87,7 +90,8 @@ def _files(path: str, name: str, project: Project) -> list[str]:
     while True:
         candidate = os.path.join(parent, os.path.basename(name))
         nested = os.path.normpath(os.path.join(parent, name.lstrip("/")))
-        if known := [file for file in (nested, candidate) if file in project]:
+        places = (nested, candidate) if name.startswith("/") or "/" not in name.lstrip("./") else (nested,)
+        if known := [file for file in places if file in project]:
             return known[:1]
         if parent == os.path.dirname(parent):
             raise Missing(name)
