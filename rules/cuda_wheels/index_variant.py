@@ -9,7 +9,7 @@ build has no code for one of them.
     --index-url https://download.pytorch.org/whl/cu128
     torch>=2.4
     →
-    --index-url https://download.pytorch.org/whl/cu130
+    --index-url https://download.pytorch.org/whl/cu132
     torch>=2.4
 
 The fix follows the target and the setting `gpu-architectures`: the release's default build where that has code for
