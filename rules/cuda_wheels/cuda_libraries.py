@@ -12,7 +12,8 @@ folders of their own, and nothing uses them.
     nvidia-nccl-cu13==2.29.7
 
 Fix safety: unsafe. It is made where all of them can be replaced: the target's own metadata tells name and version of
-cuDNN and NCCL. Else there is none; the lines can go, since torch brings its own.
+cuDNN and NCCL. A list that was frozen repeats what the old torch asked for: such pins move to what the target asks for,
+and those that it does not ask for go. Else there is none; the lines can go, since torch brings its own.
 
 Source: https://github.com/pytorch/pytorch/issues/186591; the wheels' metadata, `torchmigrate/tables/data/wheels_read.json`.
 """

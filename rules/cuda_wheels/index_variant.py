@@ -9,10 +9,12 @@ build has no code for one of them.
     --index-url https://download.pytorch.org/whl/cu128
     torch>=2.4
     →
+    --index-url https://download.pytorch.org/whl/cu132
     torch>=2.4
 
 The fix follows the target and the setting `gpu-architectures`: the release's default build where that has code for
-all of them, and then a URL in a requirements file or a command can simply go; else the newest CUDA build that has.
+all of them, else the newest CUDA build that has. In a command for Linux the URL of the default build simply goes; a list
+keeps one, since the package index has no CUDA build for Windows.
 Names that the file gives to its indexes (`pytorch-cu128`), pins, local versions and companions that are installed
 with it change in the same fix. A value that comes from a variable of the same file is mended where it is written.
 

@@ -17,13 +17,13 @@ UNIFIED = f"{NEW} 8.7"
 """As NEW; CUDA 13.2 lets code for 8.0 and 8.6 run on Orin."""
 ARM_12 = "8.0 8.6 8.9 9.0"
 """80 90."""
+ARM_128 = "8.0 8.6 8.9 9.0 10.0 10.3 12.0 12.1"
+"""80 90 100 120."""
 ARM = "8.0 8.6 8.9 9.0 10.0 10.1 10.3 11.0 12.0 12.1"
 """80 90 100 110 120; 10.1 is Thor's name in CUDA 12."""
 ARM_UNIFIED = f"{ARM} 8.7"
-UNKNOWN = None
-"""The tables do not know the architectures of these."""
 
-WINDOWS: dict[str, dict[str, str | None]] = {
+WINDOWS: dict[str, dict[str, str]] = {
     "2.10": {"cu126": OLD, "cu128": NEW_AND_VOLTA, "cu130": NEW},
     "2.11": {"cu126": OLD, "cu128": NEW, "cu130": NEW},
     "2.12": {"cu126": OLD, "cu130": NEW, "cu132": UNIFIED},
@@ -31,18 +31,18 @@ WINDOWS: dict[str, dict[str, str | None]] = {
     "2.14": {"cu126": OLD, "cu130": NEW, "cu132": UNIFIED, "cu134": UNIFIED},
     "2.15": {"cu130": NEW, "cu132": UNIFIED, "cu134": UNIFIED},
 }
-X86: dict[str, dict[str, str | None]] = {
+X86: dict[str, dict[str, str]] = {
     **WINDOWS,
     "2.10": {**WINDOWS["2.10"], "cu129": NEW_AND_VOLTA},
-    **{torch: {**WINDOWS[torch], "cu129": UNKNOWN} for torch in ("2.11", "2.12")},
+    **{torch: {**WINDOWS[torch], "cu129": NEW} for torch in ("2.11", "2.12")},
 }
-AARCH64: dict[str, dict[str, str | None]] = {
-    "2.10": {"cu126": ARM_12, "cu128": UNKNOWN, "cu130": ARM},
-    "2.11": {"cu126": ARM_12, "cu128": UNKNOWN, "cu130": ARM},
+AARCH64: dict[str, dict[str, str]] = {
+    "2.10": {"cu126": ARM_12, "cu128": ARM_128, "cu130": ARM},
+    "2.11": {"cu126": ARM_12, "cu128": ARM_128, "cu130": ARM},
     "2.12": {"cu126": ARM_12, "cu130": ARM, "cu132": ARM_UNIFIED},
     "2.13": {
         "cu126": ARM_12,
-        "cu129": "8.0 8.6 8.9 9.0 10.0 10.3 12.0 12.1",
+        "cu129": ARM_128,
         "cu130": ARM,
         "cu132": ARM_UNIFIED,
     },
@@ -76,7 +76,7 @@ def test_each_architecture_on_each_build(platform: str, torch: str, variant: str
     expected = TABLES[platform][torch][variant]
     for capability in matrix.architectures():
         runs = fit(Gpu("GPU", capability=capability), build, machine(platform)).runs
-        assert runs is (None if expected is None else capability in expected.split()), capability
+        assert runs is (capability in expected.split()), capability
 
 
 @pytest.mark.parametrize("platform", TABLES)
@@ -226,5 +226,5 @@ def test_the_tables_end_where_the_known_versions_end() -> None:
         ("torchaudio", "2.0", None),
     ],
 )
-def test_companions(project: str, torch: str, version: str | None) -> None:
+def test_companions(project: str, torch: str, version: str) -> None:
     assert matrix.companion(project, torch) == version

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 
 from torchmigrate.documents.references import Environment
 from torchmigrate.documents.upgrade import COMPANIONS, TORCH
@@ -29,10 +30,11 @@ _COMMENT = re.compile(r"[ \t]*(?:#|//|;|::|rem\b)(?P<text>.*)", re.IGNORECASE)
 _BESIDE = re.compile(r"(?:[ \t]|^)(?:#|//)[ \t]*(?P<text>[^\"'\r\n]*)$")
 
 
-def holding(view: str, environment: Environment) -> str:
+def holding(view: str, environment: Environment, lacks: Callable[[str], object]) -> str:
     """The comment that says of a pin, an index or an image in an environment that it is meant; empty if none does.
 
-    It stands at the end of the line, or directly above what it speaks of; ``view`` is the text of the file.
+    It stands at the end of the line, or directly above what it speaks of; ``view`` is the text of the file. One that
+    names a build that the target ``lacks`` (``cu121``) labels what is chosen by it, and would no longer be true.
     """
     lines = [line.rstrip("\r") for line in view.split("\n")]
     starts = [0, *(found.end() for found in re.finditer("\n", view))]
@@ -41,12 +43,25 @@ def holding(view: str, environment: Environment) -> str:
         if number >= len(lines):
             continue
         beside = _BESIDE.search(lines[number])
-        if beside and (said := _HOLDS.search(beside["text"])):
+        if beside and (said := _HOLDS.search(beside["text"]) or _labels(beside["text"], lacks)):
             return _excerpt(beside["text"], said)
         above = _above(lines, number)
+        if named := _labels(above, lacks):
+            return _excerpt(above, named)
         if (said := _HOLDS.search(above)) and _SPEAKS.search(above):
             return _excerpt(above, said)
     return ""
+
+
+_BUILD = re.compile(r"\bcu(1[0-3]\d)\b|\bcuda\W?(1\d)\.(\d)", re.IGNORECASE)
+"""How comments name builds: ``cu121``, ``CUDA 12.1``."""
+
+
+def _labels(text: str, lacks: Callable[[str], object]) -> re.Match[str] | None:
+    """The first build that a comment names and that would be gone."""
+    return next(
+        (one for one in _BUILD.finditer(text) if lacks("cu" + "".join(filter(None, one.groups())))), None
+    )
 
 
 def _excerpt(text: str, said: re.Match[str]) -> str:

@@ -90,9 +90,15 @@ def read(reader: Reader) -> None:
                 at = closing.end()
         _instruction(reader, word, match)
     for environment in {id(one): one for one in (*stages.values(), reader.environment)}.values():
-        environment.includes = [
-            environment.copied.get(os.path.basename(name), name) for name in environment.includes
-        ]
+        environment.includes = [_in_project(name, environment.copied) for name in environment.includes]
+
+
+def _in_project(name: str, copied: dict[str, str]) -> str:
+    """Where a list of an image comes from: a folder that is copied has its lists in it."""
+    for target, source in copied.items():
+        if target.startswith("/") and name.startswith(f"{target}/"):
+            return f"{source.rstrip('/')}/{name[len(target) + 1 :]}"
+    return copied.get(os.path.basename(name), name)
 
 
 def _instruction(reader: Reader, word: str, match: re.Match[str]) -> None:
@@ -131,6 +137,8 @@ def _copies(reader: Reader, rest: str) -> None:
         if source.endswith(_LISTS):
             name = target if len(sources) == 1 and target.endswith(_LISTS) else source
             reader.environment.copied[os.path.basename(name)] = source
+        elif target.startswith("/") and source.strip("./"):
+            reader.environment.copied[target.rstrip("/")] = source
 
 
 _LISTS = (".txt", ".in", ".toml", ".cfg")

@@ -133,7 +133,7 @@ def _required(state: State) -> Iterator[str]:
     for name, release in state.releases.items():
         for needed in requirements.required_by(name, release):
             key = normalized(needed.name)
-            if key not in pinned or key in FAMILY:
+            if key not in pinned or key in FAMILY | state.replaced:
                 continue
             one, where = pinned[key]
             for clause in clauses(one):
@@ -219,7 +219,7 @@ def _wheels(state: State) -> Iterator[str]:
         left = {n for n in left if requirements.tells_wheels(f"3.{n}")}
     for one, where in _all(state) if left else ():
         upper = [clause for clause in clauses(one) if clause.is_upper]
-        if one.name in FAMILY or not upper or one.style is Style.CONDA:
+        if one.name in FAMILY | state.replaced or not upper or one.style is Style.CONDA:
             continue
         versions = [max(_let_in(clause), key=number, default=clause.public) for clause in upper]
         version = min(versions, key=number)

@@ -8,29 +8,27 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import pairwise
 
-from torchmigrate.documents import comments
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.fitting import State, held_back
-from torchmigrate.documents.neighbours import Missing, Neighbour, neighbour_of, neighbours
-from torchmigrate.documents.purposes import Purpose
-from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, Reference, Role, Unit
+from torchmigrate.documents.meant import check_may_move, check_unit
+from torchmigrate.documents.merging import merged
+from torchmigrate.documents.neighbours import Missing, Neighbour, neighbour_of, neighbours, siblings
+from torchmigrate.documents.references import Environment, Reference, Role, Unit
 from torchmigrate.documents.relocation import Relocation, concerns_torch, gives_torch
-from torchmigrate.documents.requirements import logical_lines
-from torchmigrate.documents.specifiers import applies
+from torchmigrate.documents.specifiers import Clause, applies, clauses
 from torchmigrate.documents.upgrade import (
+    COMPANIONS,
     TORCH,
+    excluding,
     lacks,
     no_build,
-    stays,
     tag_of,
 )
 from torchmigrate.gates.kinds import kind_of
-from torchmigrate.model.findings import Edit, Fix, Joint, NoFix, Span
+from torchmigrate.model.findings import Edit, Fix, Joint, NoFix
 from torchmigrate.model.options import Options
 from torchmigrate.model.versions import Version, parse, render
 from torchmigrate.model.vocabulary import Safety, Sort
@@ -40,30 +38,13 @@ from torchmigrate.tables.matrix import Build
 from torchmigrate.text.edits import apply
 from torchmigrate.text.source import Source
 
-_MEANT = re.compile(
-    r"(?:torch|pt|pytorch)[-_.]?v?[12][-_.]?\d+|(?:cu|cuda)[-_.]?1[0-3][-_.]?\d|(?:^|[-_./])(?:min(?:imum|imal)?|oldest|lowest"
-    r"|legacy|old|jetson|rocm|xpu|npu|hpu|gaudi|habana|ascend|musa|tpu)(?=[-_./]|$)",
-    re.IGNORECASE,
-)
-
 
 def fix(reference: Reference, source: Source, options: Options, project: Project) -> Fix:
     """The fix for the whole environment of a reference; raises NoFix where there is none.
 
     Where lists that go into the same environment, or what installs them, have to change too, it is the part of one file.
     """
-    unit = reference.unit
-    if unit.role is Role.LOCK:
-        raise NoFix(
-            "a lock file is written by its tool: upgrade torch with it, once the project's own files are mended"
-        )
-    if unit.role is Role.DOC:
-        raise NoFix(IN_DOCUMENTATION)
-    if unit.fixed:
-        raise NoFix(unit.fixed)
-    _check_may_move(source, unit.environment, options)
-    if unit.role is Role.TEST:
-        raise NoFix("what is tested is chosen there, for the machines that it runs on")
+    check_unit(reference.unit, source, options)
     try:
         return _move(reference, source, options, project)
     except NoFix as reason:
@@ -86,8 +67,10 @@ _OLDEST: Version = (2, 10)
 """The oldest release that is proposed in the target's place."""
 
 
-def _move(reference: Reference, source: Source, options: Options, project: Project) -> Fix:
-    """The move to one release; raises NoFix where there is none."""
+def _move(
+    reference: Reference, source: Source, options: Options, project: Project, *, alone: bool = False
+) -> Fix:
+    """The move to one release; raises NoFix where there is none. ``alone``: whatever stands beside it may stay."""
     environment = reference.unit.environment
     path = os.path.realpath(source.path)
     try:
@@ -102,44 +85,69 @@ def _move(reference: Reference, source: Source, options: Options, project: Proje
     tags = _tags([own.environment, *(one.environment for one in others)], gives_torch)
     if len(tags) > 1 and others:
         raise NoFix(f"the files that move together offer several builds: {', '.join(sorted(tags))}")
+    _check_served((own, *others.values()))
     if not own.edits:
         raise NoFix("nothing that is asked for here is older than the target")
     if not _knows_torch(environment, beside):
         raise NoFix("which torch is installed here is said elsewhere")
-    edits = _edits(own)
+    edits = merged(own.edits, own.source)
     moved = [_moved(one, relocation) for one, relocation in others.items()]
     state = _state(own, edits, (*moved, *(one for one in beside if one not in others)), others.values())
     said = _resolved(state, source, edits) if options.resolve else ""
     if held := "" if said else held_back(state):
         raise NoFix(held)
+    _check_named(environment, beside)
+    if not alone:
+        _check_siblings(own, beside, project)
     safety = Safety.SAFE if not others and own.is_safe() else Safety.UNSAFE
     joint = _joint(source.path, [one.path for one in others])
     title = own.title if joint is None else f"{own.title}, in {', '.join(joint.paths)}"
     return Fix(edits, safety, title + said, joint=joint)
 
 
-def _check_may_move(source: Source, environment: Environment, options: Options) -> None:
-    """Raises NoFix for an environment that is meant to be as it is."""
-    if environment.held:
-        raise NoFix(environment.held)
-    if any(stays(one, options) for one in environment.units):
-        raise NoFix("this installs an older torch, which tests often do on purpose")
-    if meant := _MEANT.search("/".join(source.path.replace(os.sep, "/").split("/")[-2:])):
-        raise NoFix(f"the file is for one version, as its name says: {meant[0].strip('-_./')}")
-    if _only_builds(source.path, environment):
-        raise NoFix(
-            "what is built with one torch has to run with it, and with which it runs is said elsewhere"
-        )
-    if comment := comments.holding(source.original.decode("latin-1"), environment):
-        raise NoFix(f'a comment takes it as meant: "{comment}"')
+def _check_served(relocations: Iterable[Relocation]) -> None:
+    """Raises NoFix where one index alone serves what is asked for, and a companion was made before it had a build."""
+    relocations = list(relocations)
+    for variant in filter(None, (one.only for one in relocations)):
+        for name, release in (pair for one in relocations for pair in one.releases.items()):
+            made = matrix.made_with(name, release)
+            if made and wheels.published(parse(made), variant) is not True:
+                raise NoFix(f"whether the index for {variant} has {name} {release} is not known here")
 
 
-def _only_builds(path: str, environment: Environment) -> bool:
-    """Whether all that an environment asks of torch is for building: an extension is compiled against that torch."""
-    torches = environment.of(Sort.REQUIREMENT, *TORCH)
-    by_name = re.search(r"(?:^|[-_.])build(?:[-_.]|$)", os.path.basename(path), re.IGNORECASE)
-    listed = kind_of(path) == "requirements" and by_name is not None
-    return bool(torches) and (listed or all(one.purpose is Purpose.OTHER for one in torches))
+def _check_named(environment: Environment, beside: tuple[Neighbour, ...]) -> None:
+    """Raises NoFix for a pin of a build whose index is named elsewhere: on a command line, or in a setting of pip's."""
+    every = [environment, *(one.environment for one in beside)]
+    if any(one.of(Sort.INDEX) for one in every):
+        return
+    for one in environment.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS):
+        local = [clause for clause in clauses(one) if clause.local.startswith("cu") and clause.minor]
+        if any(wheels.published(clause.minor or (0, 0), clause.local) is not False for clause in local):
+            raise NoFix(f"the index that has `{one.name}{one.text}` is named elsewhere")
+
+
+def _check_siblings(own: Relocation, beside: tuple[Neighbour, ...], project: Project) -> None:
+    """Raises NoFix where a project's own file and lists beside it ask for the same torch, and one of them stays."""
+    pins = [c for one in own.environment.of(Sort.REQUIREMENT, *TORCH) for c in clauses(one) if c.is_exact]
+    included = {one.path for one in beside}
+    path = os.path.realpath(own.source.path)
+    is_own = kind_of(path) != "requirements"
+    for document in siblings(path, project):
+        same = [one for one in document.references if one.sort is Sort.REQUIREMENT and one.name in TORCH]
+        same = [one for one in same if _agree(excluding(one, own.options), pins)]
+        is_own = is_own or bool(same and kind_of(document.path) != "requirements")
+        for one in same if is_own and document.path not in included else ():
+            try:
+                check_unit(one.unit, document, own.options)
+                _move(one, document, own.options, project, alone=True)
+            except NoFix:  # noqa: PERF203 -- a folder has few of them
+                where = os.path.basename(document.path)
+                raise NoFix(f"`{one.name}{one.text}` in {where} would have to move with it") from None
+
+
+def _agree(kept: Iterable[Clause], pins: Iterable[Clause]) -> bool:
+    """Whether conditions that keep the target out let in what is pinned elsewhere."""
+    return any(clause.allows([pin.public]) for clause in kept for pin in pins)
 
 
 def _moves(neighbour: Neighbour) -> bool:
@@ -167,26 +175,17 @@ def _others(own: Relocation, beside: tuple[Neighbour, ...], project: Project) ->
         relocation = Relocation(one.environment, one.document, own.options, own.chosen, shares=True)
         relocation.make()
         if relocation.edits:
-            _check_may_move(one.document, one.environment, own.options)
+            check_may_move(one.document, one.environment, own.options)
             found[one] = relocation
             waiting += neighbours(one.path, one.environment, project)
     return found
 
 
-def _edits(relocation: Relocation) -> tuple[Edit, ...]:
-    """The edits of one file. Raises NoFix where they cannot be made together, or one must not be made."""
-    source = relocation.source
-    edits = tuple(dict.fromkeys(sorted(_smallest(edit, source.original) for edit in relocation.edits)))
-    if any(after.start < before.end for before, after in pairwise(edits)):
-        raise NoFix("one place would have to say two things")
-    if any(span.start <= edit.start < span.end for span in _ignored(source) for edit in edits):
-        raise NoFix("a line that would have to change with it is marked to be left alone")
-    return edits
-
-
 def _moved(neighbour: Neighbour, relocation: Relocation) -> Neighbour:
     """A neighbour as it is once it has moved. Raises NoFix."""
-    document = Document.read(neighbour.path, neighbour.document.replaced(_edits(relocation)))
+    document = Document.read(
+        neighbour.path, neighbour.document.replaced(merged(relocation.edits, relocation.source))
+    )
     number = neighbour.document.environments.index(neighbour.environment)
     return neighbour_of(document, document.environments[number])
 
@@ -227,20 +226,6 @@ def _resolved(state: State, source: Source, edits: tuple[Edit, ...]) -> str:
     if answer.resolves is False:
         raise NoFix(answer.said)
     return f" ({answer.said})"
-
-
-def _smallest(edit: Edit, text: bytes) -> Edit:
-    """The edit without what it leaves as it is, so that two that come to the same are the same."""
-    old, new = text[edit.start : edit.end].decode("latin-1"), edit.text
-    front = _common(old, new)
-    back = _common(old[front:][::-1], new[front:][::-1])
-    return Edit(edit.start + front, edit.end - back, new[front : len(new) - back])
-
-
-def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common from their beginning."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _build(environments: Iterable[Environment], options: Options) -> Build:
@@ -292,19 +277,3 @@ def _knows_torch(environment: Environment, beside: tuple[Neighbour, ...]) -> boo
         one.of(Sort.REQUIREMENT, *TORCH) or one.of(Sort.IMAGE, "pytorch/pytorch")
         for one in (environment, *(neighbour.environment for neighbour in beside))
     )
-
-
-def _ignored(source: Source) -> Iterator[Span]:
-    """The lines that a comment marks to be left alone, at their end or on the line before."""
-    if b"torchmigrate: ignore" not in source.original:
-        return
-    pending = False
-    for line in logical_lines(source.original.decode("latin-1")):
-        text = source.original[line.start : line.end]
-        marked = b"torchmigrate: ignore" in text
-        if text.lstrip().startswith(b"#"):
-            pending = pending or marked
-            continue
-        if marked or pending:
-            yield line
-        pending = False

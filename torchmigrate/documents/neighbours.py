@@ -63,8 +63,11 @@ def _installing(path: str, project: Project, seen: set[str]) -> Iterator[Neighbo
 def _included(
     path: str, environment: Environment, project: Project, seen: set[str], depth: int
 ) -> Iterator[Neighbour]:
+    names: dict[str, str] = {}
     for name in dict.fromkeys(environment.includes):
         for found in _files(path, name, project):
+            if names.setdefault(found, name) != name and kind_of(path) == "docker":
+                raise Missing(max(name, names[found], key=len))  # an image has two, and the project one
             if found in seen or depth >= _DEEPEST:
                 continue
             seen.add(found)
@@ -87,7 +90,8 @@ def _files(path: str, name: str, project: Project) -> list[str]:
     while True:
         candidate = os.path.join(parent, os.path.basename(name))
         nested = os.path.normpath(os.path.join(parent, name.lstrip("/")))
-        if known := [file for file in (nested, candidate) if file in project]:
+        places = (nested, candidate) if name.startswith("/") or "/" not in name.lstrip("./") else (nested,)
+        if known := [file for file in places if file in project]:
             return known[:1]
         if parent == os.path.dirname(parent):
             raise Missing(name)
@@ -103,7 +107,9 @@ def _including(path: str, project: Project, seen: set[str]) -> Iterator[Neighbou
             continue
         for found in _environments(other, project):
             try:
-                files = [file for one in found.environment.includes for file in _files(other, one, project)]
+                read = [name] if kind_of(other) == "docker" and _reads(name, found.text) else []
+                named = (*found.environment.includes, *read)
+                files = [file for one in named for file in _files(other, one, project)]
             except Missing:
                 files = []
             if path in files:
@@ -113,18 +119,45 @@ def _including(path: str, project: Project, seen: set[str]) -> Iterator[Neighbou
                     yield from _including(other, project, seen)
 
 
-def _environments(path: str, project: Project) -> Iterator[Neighbour]:
-    """The environments of a file; nothing for one that cannot be read."""
+_OTHER_USES = re.compile(
+    r"(?m)^\s*(?:COPY|ADD|#)(?:.*\\\n)*.*$|(?:-[rc]|--(?:requirement|constraint))[ =]*\S+"
+)
+"""Where the name of a list stands in an image and is not read by a command of another kind."""
+
+
+def _reads(name: str, text: str) -> bool:
+    """Whether the commands of an image read a list in another way than to install from it: ``grep torch list | …``."""
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", _OTHER_USES.sub("", text)) is not None
+
+
+def siblings(path: str, project: Project) -> list[Document]:
+    """The project's own files and the lists in one folder with one of them, the project's own first."""
+    if kind_of(path) != "requirements" and os.path.basename(path) not in _PROJECT_FILES:
+        return []
+    files = [one for one in project.folder(os.path.dirname(path)) if one != path]
+    own = [one for one in files if os.path.basename(one) in _PROJECT_FILES]
+    lists = [one for one in files if kind_of(one) == "requirements"]
+    return [document for one in (*own, *lists) if (document := _document(one, project))]
+
+
+def _document(path: str, project: Project) -> Document | None:
+    """A file of the project; None for one that cannot be read."""
     data = project.text(path)
     if data is None or len(data) > MAX_METADATA_BYTES:
-        return
+        return None
     try:
         document = Document.read(path, data)
         document.references  # noqa: B018 -- they say whether it can be read
     except (SourceError, RecursionError):
-        return
-    for environment in document.environments:
-        yield neighbour_of(document, environment)
+        return None
+    return document
+
+
+def _environments(path: str, project: Project) -> Iterator[Neighbour]:
+    """The environments of a file; nothing for one that cannot be read."""
+    if document := _document(path, project):
+        for environment in document.environments:
+            yield neighbour_of(document, environment)
 
 
 def neighbour_of(document: Document, environment: Environment) -> Neighbour:

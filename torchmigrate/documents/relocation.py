@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from packaging.specifiers import SpecifierSet
+
 from torchmigrate.documents import architectures, images
-from torchmigrate.documents.references import Environment, Reference, Role, Style, Unit
-from torchmigrate.documents.specifiers import Clause, clauses, lowest
+from torchmigrate.documents.references import Environment, Reference, Role, Style, Unit, normalized
+from torchmigrate.documents.specifiers import Clause, clauses, lowest, lowest_of
 from torchmigrate.documents.upgrade import (
     COMPANIONS,
     TORCH,
@@ -24,7 +26,7 @@ from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.options import Options
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.tables import matrix, wheels
+from torchmigrate.tables import matrix, requirements, wheels
 from torchmigrate.tables.matrix import Build
 from torchmigrate.text.source import Source
 
@@ -47,6 +49,8 @@ class Relocation:
     pins: int = 0
     tags: set[str] = field(default_factory=set)
     keeps_index: bool = False
+    only: str = ""
+    """The variant of an index that stays and that alone serves what is asked for."""
     moves_image: bool = False
     replaced: set[str] = field(default_factory=set)
 
@@ -102,6 +106,7 @@ class Relocation:
             self._companion(companion)
         for companion in unit.of(Sort.REQUIREMENT, "triton"):
             self._companion(companion)
+        self._frozen(unit)
         self._libraries(unit)
 
     def is_safe(self) -> bool:
@@ -122,7 +127,11 @@ class Relocation:
 
     def _index(self, unit: Unit, index: Reference) -> None:
         tag = tag_of(index)
-        if tag is None or not lacks(tag.name, self.options):
+        if tag is None:
+            return
+        alone = "extra" not in index.option and len(self.environment.of(Sort.INDEX)) == 1
+        if not lacks(tag.name, self.options):
+            self.only = tag.name if alone else ""
             return
         self.tags.add(tag.name)
         if index.several:
@@ -131,6 +140,7 @@ class Relocation:
             self.edits.append(Edit(index.removal.start, index.removal.end, ""))
             return
         self.keeps_index = True
+        self.only = self.chosen.variant if alone else ""
         edit = index.value.edit(tag.start, tag.end, self.chosen.variant, wheels.full_cuda_versions())
         if edit is None:
             raise NoFix("the index is put together from several places")
@@ -138,9 +148,13 @@ class Relocation:
         self.edits += _renamed(unit, tag.name, self.chosen.variant)
 
     def _may_go(self, unit: Unit, index: Reference) -> bool:
-        """Whether the default index gives the chosen build: not on Windows, where it gives the one for the CPU."""
+        """Whether the default index gives the chosen build: not on Windows, where it gives the one for the CPU.
+
+        A list may be installed there too.
+        """
         if (
             self.shares
+            or kind_of(self.source.path) == "requirements"
             or not self.chosen.default
             or not _OFFICIAL.match(index.text)
             or index.option == "--torch-backend"
@@ -148,6 +162,9 @@ class Relocation:
             return False
         if index.value.pieces[0].span != index.span:
             return False  # it comes from a variable, to be chosen from outside
+        others = (one for one in self.environment.of(Sort.INDEX) if one is not index)
+        if any(_OFFICIAL.match(one.text) and tag_of(one) is None for one in others):
+            return False  # one that stays gives builds too, and an installer takes those before the default's
         only_there = any(r.name.startswith("pytorch-triton") for r in unit.of(Sort.REQUIREMENT))
         return not only_there and not self._on_windows()
 
@@ -198,9 +215,38 @@ class Relocation:
         pinned = matrix.companion_torch(companion.name, release_of(companion.name, self.options.target)[0])
         return self._local(clause) if pinned else ""
 
+    def _frozen(self, unit: Unit) -> None:
+        """Pins that repeat what the old torch itself requires, as `pip freeze` writes them: they are torch's to choose."""
+        if not self.chosen.default:
+            return
+        torches = [c for one in unit.of(Sort.REQUIREMENT, *TORCH) for c in clauses(one) if c.is_exact]
+        old = {} if len(torches) != 1 else _required(torches[0].public)
+        new = _required(self.chosen.version)
+        for reference in unit.of(Sort.REQUIREMENT):
+            pin = next((clause for clause in clauses(reference) if clause.is_exact), None)
+            if pin is None or reference.name in ("triton", *COMPANIONS) or reference.undecided:
+                continue
+            if str(old.get(reference.name, "")) != f"=={pin.public}" or pin.local:
+                continue
+            wanted = new.get(reference.name)
+            if wanted is None:
+                self._without(reference)
+            elif not wanted.contains(pin.public) and (release := lowest_of(wanted)):
+                self._write(reference, pin, release)
+                self.replaced.add(reference.name)
+
+    def _without(self, reference: Reference) -> None:
+        """Takes a library out that torch does not require any more, unless it has another one by the same name."""
+        if library_edit(reference, self.chosen, self.options.target) or reference.removal is None:
+            return
+        if reference.fixed:
+            raise NoFix(reference.fixed)
+        self.edits.append(Edit(reference.removal.start, reference.removal.end, ""))
+        self.replaced.add(reference.name)
+
     def _libraries(self, unit: Unit) -> None:
         for reference in unit.of(Sort.REQUIREMENT):
-            if not is_older_library(reference, self.chosen):
+            if not is_older_library(reference, self.chosen) or reference.name in self.replaced:
                 continue
             edit = library_edit(reference, self.chosen, self.options.target)
             if edit is None:
@@ -245,6 +291,11 @@ class Relocation:
         if edit is None:
             raise NoFix(f"the version of {reference.name} is put together from several places")
         self.edits.append(edit)
+
+
+def _required(torch: str) -> dict[str, SpecifierSet]:
+    """What a release of torch requires of other packages, on Linux."""
+    return {normalized(needed.name): needed.specifier for needed in requirements.required_by("torch", torch)}
 
 
 def _old_page(environment: Environment) -> str:

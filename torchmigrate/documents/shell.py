@@ -254,6 +254,8 @@ def _install(reader: Reader, words: list[Word], gap: re.Pattern[str], *, conda: 
             at += word.text in _WITH_VALUE
         elif INDEX_URL.fullmatch(word.text):
             reader.wheel(word.span, unit)
+        elif word.text.startswith(("$(", "`")):
+            reader.environment.unread = reader.environment.unread or word.text  # what it prints is installed
         elif conda:
             _conda(reader, word, unit)
         elif local := _LOCAL_PROJECT.fullmatch(word.text):

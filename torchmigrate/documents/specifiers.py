@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torchmigrate.documents.references import Reference, Style
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
 
 _CLAUSE = re.compile(
     r"(?P<operator>===|==|~=|!=|<=|>=|<|>|\^|~|=)?[ \t]*v?(?P<version>\d+(?:\.(?:\d+|\*))*[\w.!-]*(?P<local>\+[\w.]+)?)",
@@ -58,6 +62,11 @@ class Clause:
     def is_upper(self) -> bool:
         """Whether the condition can exclude a newer version."""
         return self.operator in _UPPER
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the condition allows one version only."""
+        return self.operator in ("==", "===", "=", "") and "*" not in self.version
 
     @property
     def minor(self) -> tuple[int, int] | None:
@@ -153,6 +162,14 @@ def patches(release: str) -> list[str]:
     """The patch releases that a minor version may have."""
     major, minor, *_ = release.split(".")
     return [f"{major}.{minor}.{patch}" for patch in range(10)]
+
+
+def lowest_of(specifier: SpecifierSet) -> str:
+    """The oldest version that a specifier says it allows; empty where it has no lower bound."""
+    from packaging.version import Version
+
+    bounds = [part.version for part in specifier if part.operator in ("==", ">=", "~=")]
+    return max(bounds, key=Version, default="")
 
 
 def lowest(reference: Reference) -> tuple[int, int] | None:

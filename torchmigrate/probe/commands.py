@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from torchmigrate.probe.facts import Facts
+from torchmigrate.probe.facts import Facts, Gpu
 from torchmigrate.tables import matrix
 from torchmigrate.tables.matrix import Build
 
@@ -154,6 +154,8 @@ def _conda(build: Build, facts: Facts, others: Iterable[str]) -> str:
     names = [f"pytorch-{flavour}={build.torch}"]
     if build.cuda:
         major = matrix.number(build.cuda)[0]
+        if major == 11:  # conda-forge gave CUDA 11 up at a release of its own choice: the newest that has it
+            names = [f'"pytorch-{flavour}<{build.torch}.99"']
         names.append(f'"cuda-version>={major},<{major + 1}"')
     names += [project for project in COMPANIONS if project in facts.packages]
     return " ".join(["conda install -c conda-forge", *names, *others])
@@ -191,6 +193,13 @@ def jetson(facts: Facts) -> Install:
     path = "sbsa/cu130" if release >= (38,) else "jp6/cu126"
     projects = [project for project in COMPANIONS if project in facts.packages]
     return _install(facts, ["torch", *projects, "--index-url", f"{JETSON_INDEX}/{path}"])
+
+
+def leave_out(gpus: Collection[Gpu], facts: Facts) -> str:
+    """Starts programs with the other NVIDIA GPUs only, by their numbers on the bus: CUDA's own go by speed."""
+    nvidia = [gpu for gpu in facts.gpus if gpu.vendor == "nvidia"]
+    kept = ",".join(str(number) for number, gpu in enumerate(nvidia) if gpu not in gpus)
+    return f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={kept}"
 
 
 def upgrade_driver(cuda: str, facts: Facts) -> str:

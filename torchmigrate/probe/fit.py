@@ -58,6 +58,9 @@ def fit(gpu: Gpu, build: Build, facts: Facts) -> Fit:
         return fit_code(gpu, build.compiled, build.cuda, facts)
     if gpu.vendor == "amd":
         rocm = build.variant.startswith("rocm")
+        target = (gpu.capability or "").partition(":")[0]
+        if rocm and build.compiled and target and target not in build.compiled:
+            return Fit(False, f"no code for {target}")
         return Fit(rocm, f"ROCm {build.variant[4:]}" if rocm else "no ROCm")
     if gpu.vendor == "intel":
         return Fit(build.variant == "xpu", "XPU" if build.variant == "xpu" else "no XPU")
@@ -96,8 +99,11 @@ def compat(cuda: str, facts: Facts) -> str:
     supported = facts.platform.system == "Linux" and not facts.platform.wsl and not facts.driver.compat
     if not nvidia or not supported or not all(DATA_CENTRE.search(gpu.name) for gpu in nvidia):
         return ""
+    branch = matrix.number(facts.driver.version or "")[:1]
+    if not branch or branch[0] not in matrix.compat_branches(cuda):
+        return ""
     package = f"cuda-compat-{'-'.join(cuda.split('.')[:2])}"
-    return f"; {package} does without the upgrade on these GPUs, for the driver branches that NVIDIA lists"
+    return f"; {package} does without the upgrade on these GPUs, with the driver branch {branch[0]}"
 
 
 def candidates(torch: str, facts: Facts) -> list[Build]:
@@ -111,12 +117,9 @@ def python_fits(build: Build, facts: Facts) -> bool:
     """Whether there is a wheel for this Python; true where its version is not known."""
     if facts.python.version is None:
         return True
-    span = build.python
-    if facts.python.free_threaded:
-        rows = {row["torch"]: row["python"] for row in wheels.table("free_threaded")}
-        if build.torch not in rows:
-            return False
-        span = rows[build.torch]
+    span = wheels.free_threaded(build.torch) if facts.python.free_threaded else build.python
+    if span is None:
+        return False
     low, high = (matrix.number(version) for version in span)
     return low <= matrix.number(facts.python.version)[:2] <= high
 
@@ -158,10 +161,16 @@ def next_torch(facts: Facts, gpus: Sequence[Gpu], above: str) -> Build | None:
 
 
 def newest_torch(facts: Facts, gpus: Sequence[Gpu], below: str | None = None) -> Build | None:
-    """The best build of the newest release (before ``below``) that every GPU in ``gpus`` runs with this driver."""
+    """The best build of the newest release (before ``below``) that every GPU in ``gpus`` runs with this driver.
+
+    A CUDA build that is only named is none while a release before it has one that was published.
+    """
+    named: Build | None = None
     for torch in reversed(matrix.versions()):
-        if (below is None or matrix.number(torch) < matrix.number(below)) and (
-            build := best(torch, facts, gpus)
-        ):
+        if below is not None and matrix.number(torch) >= matrix.number(below):
+            continue
+        build = best(torch, facts, gpus)
+        if build and not (build.cuda and build.evidence == "named"):
             return build
-    return None
+        named = named or build
+    return named

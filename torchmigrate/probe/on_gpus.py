@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchmigrate.model.findings import Finding
 from torchmigrate.probe import commands
@@ -12,6 +12,7 @@ from torchmigrate.probe.fit import best, compat, driver_runs, fit_code, newest_t
 from torchmigrate.probe.saying import driver_text, error, info, names, unread, warning
 from torchmigrate.probe.sight import own_gpus, vendor_of
 from torchmigrate.tables import matrix
+from torchmigrate.tables.matrix import Build
 
 ADVICE = {"2.11": ("12.8", "7.0"), "2.15": ("12.6", "7.2")}
 """Torch minor version → a CUDA version that its own warning still names though no such build has the code, and the
@@ -27,10 +28,12 @@ def findings(facts: Facts) -> Iterator[Finding]:
     gpus = [gpu for gpu in facts.gpus if gpu.vendor != "apple"]
     if gpus and not (torch.cuda or torch.hip or torch.xpu):
         build = best(minor, facts, gpus) or newest_torch(facts, gpus)
+        jetson = commands.jetson(facts) if facts.platform.jetson else None
+        command = commands.install(build, facts) if build else jetson
         yield warning(
             "RT027",
             f"torch {torch.version} is a CPU build, and this machine has {names(gpus)}",
-            commands.install(build, facts).best(facts) if build else None,
+            command.best(facts) if command else None,
         )
     elif gpus and (other := for_others(facts, torch)):
         yield other
@@ -97,14 +100,19 @@ def driver_too_old(facts: Facts, torch: Torch, gpus: list[Gpu]) -> Finding:
     return error("RT012", f"{message}. Or {upgrade}", commands.install(other, facts).best(facts))
 
 
-def no_code(facts: Facts, torch: Torch, gpus: list[Gpu]) -> Iterator[Finding]:
-    """The installed build has no code for some GPUs: another build of the same release, or another release."""
-    minor = matrix.minor(torch.version)
-    build = (
+def serving(facts: Facts, minor: str, gpus: Sequence[Gpu]) -> Build | None:
+    """The build that serves some GPUs: of the installed release, else of the newest before it, else of the next."""
+    return (
         best(minor, facts, gpus)
         or newest_torch(facts, gpus, below=minor)
         or next_torch(facts, gpus, above=minor)
     )
+
+
+def no_code(facts: Facts, torch: Torch, gpus: list[Gpu]) -> Iterator[Finding]:
+    """The installed build has no code for some GPUs: another build of the same release, or another release."""
+    minor = matrix.minor(torch.version)
+    build = serving(facts, minor, facts.gpus)
     holds = " ".join(torch.compiled)
     if facts.platform.jetson and (build is None or build.torch != minor):
         yield error(
@@ -113,8 +121,15 @@ def no_code(facts: Facts, torch: Torch, gpus: list[Gpu]) -> Iterator[Finding]:
             commands.jetson(facts).best(facts),
         )
         return
+    message = f"torch {torch.version} has no code for {names(gpus)}; it holds {holds}"
     hint = commands.install(build, facts).best(facts) if build else None
-    yield error("RT021", f"torch {torch.version} has no code for {names(gpus)}; it holds {holds}", hint)
+    if build is None and len(gpus) < len(facts.gpus) and serving(facts, minor, gpus):
+        message += "; no release is known to serve every GPU here"
+        hint = commands.leave_out(gpus, facts)
+    if not driver_runs(torch.cuda or "", facts):
+        needed = matrix.minimum_driver(torch.cuda or "", facts.platform.system)
+        message += f"; and CUDA {torch.cuda} needs driver {needed} or newer, this is {driver_text(facts)}"
+    yield error("RT021", message, hint)
     wrong, newest = ADVICE.get(minor, (None, "0"))
     told = [gpu for gpu in gpus if gpu.capability and matrix.number(gpu.capability) <= matrix.number(newest)]
     if wrong and (minor != "2.11" or any(gpu.capability == "7.0" for gpu in told)) and told:

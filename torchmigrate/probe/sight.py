@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from torchmigrate.model.findings import Finding
 from torchmigrate.probe.facts import Facts, Gpu, Torch
+from torchmigrate.probe.fit import driver_runs
 from torchmigrate.probe.saying import error, info, names, warning
 
 EXPLAINED = {
@@ -129,7 +130,8 @@ def findings(facts: Facts, said: Collection[str]) -> Iterator[Finding]:
         return
     seen, gpus = sight(facts), own_gpus(facts)
     heard = [text for text in torch.imported.warnings if not _is_explained(text, said)]
-    if seen.whole is False and not EXPLAINED & set(said):
+    old = bool(torch.cuda and gpus) and not driver_runs(torch.cuda or "", facts)
+    if seen.whole is False and not old and not EXPLAINED & set(said):
         yield fewer(gpus, seen) if torch.imported.available else blind(facts, torch, gpus, seen)
         return
     count = torch.imported.device_count or 0
@@ -168,7 +170,7 @@ def fewer(gpus: list[Gpu], seen: Sight) -> Finding:
 def _is_explained(text: str, said: Collection[str]) -> bool:
     """Whether another finding says what a warning is about."""
     about = (
-        (r"driver.*too old|CUDA initialization", EXPLAINED),
+        (r"driver.*too old|CUDA initialization|no NVIDIA driver", EXPLAINED | {"RT021"}),
         (
             r"no longer supports|not compatible|capabilit|minimum.*supported",
             {"RT021", "RT025", "RT026", "RT028"},

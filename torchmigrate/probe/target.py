@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from torchmigrate.model.findings import Finding
+from torchmigrate.model.versions import parse
 from torchmigrate.probe import commands
-from torchmigrate.probe.facts import Facts, Gpu
+from torchmigrate.probe.facts import Driver, Facts, Gpu
 from torchmigrate.probe.fit import (
     Fit,
     best,
@@ -51,6 +53,8 @@ def findings(version: str, facts: Facts, build: Build | None, stopped: bool) -> 
     floors = list(below_floor(version, facts))
     yield from floors
     if floors:
+        if all(floor.code == "RT010" for floor in floors):
+            yield from with_its_python(version, facts)
         return
     if build is None:
         yield from nothing_fits(version, facts)
@@ -72,14 +76,15 @@ def below_floor(version: str, facts: Facts) -> Iterator[Finding]:
     build = next((build for build in builds if build.default), builds[0])
     if not python_fits(build, facts):
         low, high = build.python
-        newest = matrix.number(python.version or "")[:2] > matrix.number(high)
         if python.free_threaded:
             yield free_threaded(version, facts)
             return
+        older = newest_torch(facts, facts.gpus, below=version)
+        here = f"; the newest release that runs with it is {older.torch} in {older.variant}" if older else ""
         yield error(
             "RT010",
-            f"torch {version} has wheels for Python {low} to {high}; this is Python {python.version}",
-            f"uv venv --python {high if newest else low}",
+            f"torch {version} has wheels for Python {low} to {high}; this is Python {python.version}{here}",
+            f"uv venv --python {python_for(version, facts)}",
         )
     if not floor_fits(build, facts):
         mac = facts.platform.system == "Darwin"
@@ -92,19 +97,37 @@ def below_floor(version: str, facts: Facts) -> Iterator[Finding]:
         )
 
 
+def python_for(version: str, facts: Facts) -> str:
+    """The Python to take for a version: the nearest one that it has wheels for."""
+    span = wheels.free_threaded(version) if facts.python.free_threaded else None
+    if span:
+        return span[1] + "t"
+    low, high = wheels.python_range(parse(version)) or ("3.13", "3.13")
+    newest = matrix.number(facts.python.version or "")[:2] > matrix.number(high)
+    return high if newest else low
+
+
+def with_its_python(version: str, facts: Facts) -> Iterator[Finding]:
+    """What would still be in the way with a Python that the target has wheels for."""
+    other = python_for(version, facts)
+    python = replace(facts.python, version=other.rstrip("t"), free_threaded=other.endswith("t"))
+    there = replace(facts, python=python)
+    if facts.gpus and best_build(version, there) is None:
+        yield from nothing_fits(version, there)
+
+
 def free_threaded(version: str, facts: Facts) -> Finding:
     """No wheel for a Python without the global lock, of which fewer versions have one."""
-    spans = {row["torch"]: row["python"] for row in wheels.table("free_threaded")}
+    span = wheels.free_threaded(version)
     has = (
-        f"has wheels for free-threaded Python {' to '.join(dict.fromkeys(spans[version]))}"
-        if version in spans
-        else ("has no wheel for a free-threaded Python")
+        f"has wheels for free-threaded Python {' to '.join(dict.fromkeys(span))}"
+        if span
+        else "has no wheel for a free-threaded Python"
     )
-    newest = spans[version][1] + "t" if version in spans else matrix.minor(facts.python.version or "3.13")
     return error(
         "RT010",
         f"torch {version} {has}; this is Python {facts.python.version}, free-threaded",
-        f"uv venv --python {newest}",
+        f"uv venv --python {python_for(version, facts)}",
     )
 
 
@@ -150,7 +173,7 @@ def driver_too_old(version: str, facts: Facts, gpus: list[Gpu], cuda: str) -> Fi
     ]
     if unknown:
         message += f"; {' and '.join(unknown)} would do with this driver, and which GPUs it has code for is not known"
-    older = newest_torch(facts, facts.gpus, below=version)
+    older = newest_torch(facts, facts.gpus, below=version) or newest_torch(facts, gpus, below=version)
     if older is None:
         return error("RT012", message, upgrade)
     newest = f"the newest release that runs with it is {older.torch} in {older.variant}{unread(older)}"
@@ -177,13 +200,28 @@ def jetson(version: str, facts: Facts, gpus: list[Gpu]) -> Finding:
 def no_build(version: str, facts: Facts, gpus: list[Gpu]) -> Finding:
     """GPUs for which the target has no code in any build."""
     older = newest_torch(facts, gpus, below=version)
-    if older is None and facts.platform.jetson:
+    last = newest_torch(replace(facts, driver=Driver()), gpus, below=version)
+    if last is None and facts.platform.jetson:
         return jetson(version, facts, gpus)
     message = f"no build of torch {version} has code for {names(gpus)}"
-    if older is None:
+    if last is None:
         return error("RT022", f"{message}; neither is one known of an older release")
-    last = f"the last release that has it is {older.torch} in {older.variant}{unread(older)}"
-    return error("RT022", f"{message}; {last}", commands.install(older, facts).best(facts))
+    message += f"; the last release that has it is {last.torch} in {last.variant}{unread(last)}"
+    upgrade = None
+    if last != older:
+        upgrade = commands.upgrade_driver(last.cuda or "", facts)
+        needed = matrix.minimum_driver(last.cuda or "", facts.platform.system)
+        message += f"; it needs driver {needed} or newer, and this is {driver_text(facts)}"
+    if older is None:
+        return error("RT022", message, upgrade)
+    if upgrade:
+        message += f"; with this driver it is {older.torch} in {older.variant}{unread(older)}. Or {upgrade}"
+    for_all = newest_torch(facts, facts.gpus, below=version)
+    if for_all is None:
+        rest = [gpu for gpu in facts.gpus if gpu not in gpus]
+        message += f"; no release is known to serve {names(rest)} beside"
+        return error("RT022", message, commands.leave_out(gpus, facts))
+    return error("RT022", message, commands.install(for_all, facts).best(facts))
 
 
 def mixed(version: str, facts: Facts) -> Finding:

@@ -82,6 +82,10 @@ class Project:
         """Whether the file is one of those that are looked at."""
         return path in self._paths
 
+    def folder(self, path: str) -> list[str]:
+        """The files in one folder."""
+        return [one for one in self._paths if os.path.dirname(one) == path]
+
     def asked(self) -> Project:
         """The project, for a rule that asks about it. Raises Incomplete."""
         if not self.is_complete:

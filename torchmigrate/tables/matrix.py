@@ -35,13 +35,15 @@ class Build:
     """Whether a plain ``pip install torch`` gives this build."""
     cuda: str | None
     compiled: tuple[str, ...]
-    """Empty for builds without CUDA, and where the table does not know the architectures."""
+    """``sm_90``, ``compute_120``, of ROCm builds ``gfx942``; empty where the table does not know the architectures."""
     python: tuple[str, str]
     """The oldest and the newest Python that has a wheel."""
     floor: str | None
     """The oldest glibc or macOS, by the wheel's platform tag."""
     evidence: Evidence
     source: str
+    apart: bool = False
+    """Whether it was published apart from the release's own builds, so that companions may lack it."""
     libraries: tuple[tuple[str, str], ...] = ()
     """What the wheel's metadata pins: (``triton``, ``3.7.1``), (``nccl-cu13``, ``2.29.7``), (``triton``, ``~=3.8.0``)."""
 
@@ -77,6 +79,7 @@ def builds() -> tuple[Build, ...]:
                     platform=platform,
                     default=False,
                     floor=shared["floor"],
+                    apart=row.get("apart", False),
                     **{name: row[name] for name in ("torch", "variant", "cuda", "evidence", "source")},
                     **_tuples({**row, "python": shared["python"]}),
                 )
@@ -188,6 +191,12 @@ def recommended_driver(cuda: str, system: str) -> str:
     return str(_minimum(cuda)["recommended_windows" if system == "Windows" else "recommended_linux"])
 
 
+def compat_branches(cuda: str) -> list[int]:
+    """The driver branches on which the package cuda-compat of a CUDA version runs; empty where that is not known."""
+    rows = (row["branches"] for row in _drivers()["compat"] if row["cuda"] == ".".join(cuda.split(".")[:2]))
+    return next(rows, [])
+
+
 def _minimum(cuda: str) -> dict[str, Any]:
     rows = {row["cuda"]: row for row in _drivers()["minimum"]}
     row: dict[str, Any] = rows.get(cuda.split(".")[0], rows["13"])
@@ -225,6 +234,14 @@ OLDEST_LOOSE = "2.11"
 """torchaudio 2.11.0 is the first whose metadata pins no torch version; it was built with torch 2.11."""
 
 
+def made_with(project: str, version: str) -> str | None:
+    """The oldest torch minor version that a release of a companion was made for; None where that is not known."""
+    for row in _companions():
+        if row["project"] == project and minor(row["version"]) == minor(version):
+            return str(row["torch"] or minor(row["requires"].partition(">=")[2] or OLDEST_LOOSE))
+    return None
+
+
 def companion_torch(project: str, version: str) -> str | None:
     """The torch minor version that a companion's release is pinned to; None where it is not pinned or unknown."""
     for row in _companions():
@@ -239,7 +256,8 @@ def index_url(build: Build) -> str | None:
     return None if build.default else f"{INDEX}/{build.variant}"
 
 
-def rank(build: Build) -> tuple[int, bool, tuple[int, ...]]:
-    """What is recommended before what: how well it is known, the release's default variant, the newest CUDA."""
+def rank(build: Build) -> tuple[int, bool, bool, tuple[int, ...]]:
+    """What is recommended before what: how well it is known, the default variant, the release's own, the newest CUDA."""
     evidence = ("named", "documented", "wheel").index(build.evidence)
-    return evidence, build.variant == default_variant(build.torch), number(build.cuda or "0")
+    default = build.variant == default_variant(build.torch)
+    return evidence, default, not build.apart, number(build.cuda or "0")

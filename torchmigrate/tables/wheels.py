@@ -100,6 +100,14 @@ def python_range(target: Version) -> tuple[str, str] | None:
     return builds[0].python if builds else None
 
 
+def free_threaded(version: str) -> tuple[str, str] | None:
+    """The oldest and the newest Python without the global lock that a minor version has wheels for."""
+    for row in table("free_threaded"):
+        if row["torch"] == version:
+            return row["python"][0], row["python"][1]
+    return None
+
+
 def floor(target: Version, platform: str) -> str | None:
     """The oldest glibc or macOS that the target's wheels run on."""
     builds = matrix.builds_of(render(target), platform)

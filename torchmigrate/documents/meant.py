@@ -1,0 +1,62 @@
+"""Environments that are meant to be as they are: for one version, for one machine, or because a comment says so."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from torchmigrate.documents import comments
+from torchmigrate.documents.purposes import Purpose
+from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, Role, Unit
+from torchmigrate.documents.upgrade import TORCH, lacks, stays
+from torchmigrate.gates.kinds import kind_of
+from torchmigrate.model.findings import NoFix
+from torchmigrate.model.options import Options
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.text.source import Source
+
+_NAMED = re.compile(
+    r"(?:torch|pt|pytorch)[-_.]?v?[12][-_.]?\d+|(?:cu|cuda)[-_.]?1[0-3][-_.]?\d|(?:^|[-_./])(?:min(?:imum|imal)?|oldest|lowest"
+    r"|legacy|old|jetson|rocm|xpu|npu|hpu|gaudi|habana|ascend|musa|tpu)(?=[-_./]|$)",
+    re.IGNORECASE,
+)
+
+
+def check_unit(unit: Unit, source: Source, options: Options) -> None:
+    """Raises NoFix for what does not move, wherever it would go."""
+    if unit.role is Role.LOCK:
+        raise NoFix(
+            "a lock file is written by its tool: upgrade torch with it, once the project's own files are mended"
+        )
+    if unit.role is Role.DOC:
+        raise NoFix(IN_DOCUMENTATION)
+    if unit.fixed:
+        raise NoFix(unit.fixed)
+    check_may_move(source, unit.environment, options)
+    if unit.role is Role.TEST:
+        raise NoFix("what is tested is chosen there, for the machines that it runs on")
+
+
+def check_may_move(source: Source, environment: Environment, options: Options) -> None:
+    """Raises NoFix for an environment that is meant to be as it is."""
+    if environment.held:
+        raise NoFix(environment.held)
+    if any(stays(one, options) for one in environment.units):
+        raise NoFix("this installs an older torch, which tests often do on purpose")
+    if meant := _NAMED.search("/".join(source.path.replace(os.sep, "/").split("/")[-2:])):
+        raise NoFix(f"the file is for one version, as its name says: {meant[0].strip('-_./')}")
+    if _only_builds(source.path, environment):
+        raise NoFix(
+            "what is built with one torch has to run with it, and with which it runs is said elsewhere"
+        )
+    text = source.original.decode("latin-1")
+    if comment := comments.holding(text, environment, lambda build: lacks(build, options)):
+        raise NoFix(f'a comment takes it as meant: "{comment}"')
+
+
+def _only_builds(path: str, environment: Environment) -> bool:
+    """Whether all that an environment asks of torch is for building: an extension is compiled against that torch."""
+    torches = environment.of(Sort.REQUIREMENT, *TORCH)
+    by_name = re.search(r"(?:^|[-_.])build(?:[-_.]|$)", os.path.basename(path), re.IGNORECASE)
+    listed = kind_of(path) == "requirements" and by_name is not None
+    return bool(torches) and (listed or all(one.purpose is Purpose.OTHER for one in torches))
