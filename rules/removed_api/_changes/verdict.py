@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Severity
 from torchmigrate.model.versions import Version, render
 from torchmigrate.semantics.guards import Reach, reach
+from torchmigrate.semantics.resolve import root
+from torchmigrate.semantics.scopes import BindingKind
 from torchmigrate.tables import api, changes
 
 from .recipes import fitting
@@ -53,18 +56,19 @@ def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
 
 def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity | None:
     """How bad the use is at the target; None where it is fine."""
-    target = ctx.options.target
-    if use.kind is Kind.GUARD or is_guarded(use, ctx, reached) or _is_own(use, change, ctx):
+    severity = change.severity(ctx.options.target)
+    if use.kind is Kind.GUARD or _is_own(use, change, ctx):
         return None
-    severity = change.severity(target)
+    if severity is Severity.ERROR and not change.raises:
+        return None if is_replaced(use) or is_done_without(use, ctx, reached) else severity
+    if is_guarded(use, ctx, reached):
+        return None
     if severity is Severity.ERROR:
         if is_replaced(use):
             return None
-        if change.raises:
-            missed = bool(reached.caught & (_ANY | {"RuntimeError"}))
-            mild = use.kind in _NOT_CALLED or use.is_itself_meant
-            return None if missed else Severity.INFO if mild else severity
-        return None if is_missed(use, ctx, reached) else severity
+        missed = bool(reached.caught & (_ANY | {"RuntimeError"}))
+        mild = use.kind in _NOT_CALLED or use.is_itself_meant
+        return None if missed else Severity.INFO if mild else severity
     if (use.kind is Kind.STRING or is_replaced(use)) and change.warns is not None:
         return None
     if severity is Severity.WARNING:
@@ -84,6 +88,35 @@ def is_replaced(use: Use) -> bool:
     return use.kind is Kind.ASSIGNMENT and not _SETTINGS.match(use.symbol)
 
 
+def is_done_without(use: Use, ctx: Context, reached: Reach) -> bool:
+    """Whether the target never trips over a name that it lacks. Where an import brings that very name, it is the import
+    that fails, however the name is read afterwards."""
+    brought = [(one, reach(one, ctx.uses)) for one in _imports(use, ctx)] or [(use, reached)]
+    return all(is_guarded(one, ctx, at) or is_missed(one, ctx, at) for one, at in brought)
+
+
+def _imports(use: Use, ctx: Context) -> Iterator[Use]:
+    """The imports that bring the symbol of a use, or a module of it that is not there at the target."""
+    named = root(use.node)
+    owner = use.place.scope.find(named.id) if isinstance(named, ast.Name) else None
+    if not isinstance(named, ast.Name) or owner is None:
+        return
+    places = ctx.uses.once("places", lambda: {place.statement: place for place in ctx.uses.scopes.places})
+    for binding in owner.bindings[named.id]:
+        place = places.get(ctx.uses.flow.parents.get(binding.node))
+        if binding.kind is not BindingKind.FROM or place is None or not isinstance(binding.node, ast.alias):
+            continue
+        target = binding.target(binding.name)
+        if target == use.name or (use.name.startswith(f"{target}.") and _is_gone(target, ctx)):
+            yield replace(use, kind=Kind.IMPORT, node=binding.node, parents=(place.statement,), place=place)
+
+
+def _is_gone(module: str, ctx: Context) -> bool:
+    entry, change = api.find(module), changes.by_symbol(changes.Kind.REMOVED).get(module)
+    gone = change is not None and change.gone is not None and change.gone <= ctx.options.target
+    return gone or (entry is not None and ctx.options.target not in entry.present)
+
+
 def is_guarded(use: Use, ctx: Context, reached: Reach) -> bool:
     """Whether the target does not get to the use, or the code knows of another name for what it does."""
     named = use.node
@@ -93,7 +126,11 @@ def is_guarded(use: Use, ctx: Context, reached: Reach) -> bool:
         resolved = ctx.resolve(named, use)
     ambiguous = resolved is not None and len(resolved.names) > 1
     fallback = bool(reached.fallback & (_MISSING | _ANY))
-    return ambiguous or fallback or bool(reached.absent) or not reached.is_reached(ctx.options.target)
+    target = ctx.options.target
+    if ambiguous or fallback or bool(reached.absent) or not reached.is_reached(target):
+        return True
+    brought = [reach(one, ctx.uses) for one in _imports(use, ctx)]
+    return bool(brought) and not any(at.is_reached(target) for at in brought)
 
 
 def _otherwise(use: Use) -> list[Binding]:
