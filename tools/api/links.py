@@ -10,9 +10,6 @@ from tools.api.module import Definition, Module
 Resolved = tuple[str, Definition | Module]
 """Where something is defined, and what it is."""
 
-GIVEN = frozenset({"torch.utils._config_typing"})
-"""Stubs of what modules of settings are given when they are imported, in every release; some wheels lack them."""
-
 
 @dataclass
 class Links:
@@ -53,7 +50,7 @@ class Links:
         found: dict[str, tuple[Definition, str]] = {}
         self._bound[module] = found  # where a circle of star imports ends
         for star in held.stars:
-            if star in self.modules and star not in GIVEN:
+            if star in self.modules:
                 source = self.modules[star]
                 exports = self.exports(source)
                 found |= {

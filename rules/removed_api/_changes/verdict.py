@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from .recipes import fitting
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Binding
+    from torchmigrate.semantics.scopes import Binding, Place
     from torchmigrate.tables.changes import Change
 
 _MISSING = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "NameError"})
@@ -101,9 +101,12 @@ def _imports(use: Use, ctx: Context) -> Iterator[Use]:
     owner = use.place.scope.find(named.id) if isinstance(named, ast.Name) else None
     if not isinstance(named, ast.Name) or owner is None:
         return
-    places = ctx.uses.once("places", lambda: {place.statement: place for place in ctx.uses.scopes.places})
+    places: Mapping[ast.AST, Place] = ctx.uses.once(
+        "places", lambda: {place.statement: place for place in ctx.uses.scopes.places}
+    )
+    parents = ctx.uses.flow.parents
     for binding in owner.bindings[named.id]:
-        place = places.get(ctx.uses.flow.parents.get(binding.node))
+        place = places.get(parents[binding.node]) if binding.node in parents else None
         if binding.kind is not BindingKind.FROM or place is None or not isinstance(binding.node, ast.alias):
             continue
         target = binding.target(binding.name)
