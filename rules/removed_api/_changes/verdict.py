@@ -78,7 +78,7 @@ def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity 
             return severity if _is_called(use, ctx) else Severity.INFO
         if change.instances and use.kind in _NOT_CALLED:
             return Severity.INFO
-        if (use.is_itself_meant or _is_asked_for(use)) and _warns_when_called(use):
+        if (use.is_itself_meant or _is_asked_for(use) or _is_exchanged(use)) and _warns_when_called(use):
             return Severity.INFO
     return severity
 
@@ -198,6 +198,23 @@ def _is_asked_for(use: Use) -> bool:
     return getattr(parent, "test", None) is use.node or isinstance(parent, ast.UnaryOp)
 
 
+def _is_exchanged(use: Use) -> bool:
+    """Whether the function is read to put another one in its place (``F.upsample = wrapped(F.upsample)``), or to be asked
+    for its name."""
+    parent, statement = use.parents[-1], use.place.statement
+    if isinstance(parent, ast.Attribute) and parent.attr.startswith("__"):
+        return True
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return any(ast.dump(target) == ast.dump(_stored(use.node)) for target in targets)
+
+
+def _stored(node: ast.AST) -> ast.AST:
+    """A name or an attribute as the target of an assignment."""
+    if isinstance(node, ast.Attribute):
+        return ast.Attribute(node.value, node.attr, ast.Store())
+    return ast.Name(node.id, ast.Store()) if isinstance(node, ast.Name) else node
+
+
 def _warns_when_called(use: Use) -> bool:
     entry = api.find(use.symbol)
     return entry is not None and entry.kind in ("function", "method", "class")
@@ -216,7 +233,8 @@ def made(use: Use, ctx: Context, change: Change, reached: Reach) -> Fix:
     """The fix of the first recipe that fits. Raises NoFix."""
     is_gone = change.gone is not None and change.gone <= ctx.options.target and not change.raises
     is_value = all(recipe.write and recipe.takes is None for recipe in change.recipes)
-    if use.is_itself_meant and not (is_gone or is_value or change.names_the_same):
+    meant = use.is_itself_meant or _is_exchanged(use)
+    if meant and not (is_gone or is_value or change.names_the_same):
         raise NoFix("the function itself is meant here, and what takes its place is another one")
     fix = fitting(use, ctx, change)
     require(change.needs, ctx, reached)
