@@ -80,9 +80,10 @@ def _refused_since(statement: ast.Raise | ast.Assert, place: Place, use: Use, ct
 
 def _begins_after(test: ast.expr, place: Place, ctx: Context) -> Version | None:
     """The release after the one that ``torch.__version__.startswith("2.9")`` asks for."""
-    if not isinstance(test, ast.Call) or leaf(test.func) != "startswith" or len(test.args) != 1:
+    if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Attribute) or len(test.args) != 1:
         return None
-    assert isinstance(test.func, ast.Attribute)
+    if test.func.attr != "startswith":
+        return None
     asked = version_of(test.args[0])
     if asked is None or not is_version(test.func.value, ctx.uses, place.scope):
         return None
