@@ -57,7 +57,7 @@ _FLIPPED = (2, 6)
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    call, target = use.call or _partial(use, ctx), ctx.options.target
+    call, target = use.call or _handed(use, ctx), ctx.options.target
     if call is None or target < _WARNS or _says(call.args if use.call else call.args[1:], call):
         return
     reached = reach(use, ctx.uses)
@@ -72,16 +72,21 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(
         use,
         severity=Severity.INFO if mild else None,
-        fix=None if open_ended else lambda: _fix(call, weights, for_older),
+        fix=None if open_ended else lambda: _fix(call, weights, for_older, mapped=_maps(use.call or call)),
     )
 
 
-def _partial(use: Use, ctx: Context) -> ast.Call | None:
-    """The call of `functools.partial` that is given the function."""
+def _handed(use: Use, ctx: Context) -> ast.Call | None:
+    """The call that is given the function to call it with no more than it says: `functools.partial`, and ``map`` over one
+    list."""
     call = use.parents[-1] if use.parents else None
     if not isinstance(call, ast.Call) or call.args[:1] != [use.node]:
         return None
-    return call if ctx.is_named(call.func, use, "functools.partial") else None
+    return call if _maps(call) or ctx.is_named(call.func, use, "functools.partial") else None
+
+
+def _maps(call: ast.Call) -> bool:
+    return leaf(call.func) == "map" and len(call.args) == 2 and not call.keywords
 
 
 def _says(arguments: list[ast.expr], call: ast.Call) -> bool:
@@ -115,7 +120,9 @@ def _goes_in(place: ast.expr, parents: dict[ast.AST, ast.AST]) -> bool:
     )
 
 
-def _fix(call: ast.Call, weights: bool, for_older: bool) -> Fix:
+def _fix(call: ast.Call, weights: bool, for_older: bool, *, mapped: bool) -> Fix:
+    if mapped:
+        raise NoFix("`map` hands over the file alone; call it in a comprehension")
     if for_older:
         raise NoFix("it runs where torch does not know the argument")
     value = "True" if weights else "False"

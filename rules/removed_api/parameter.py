@@ -115,11 +115,7 @@ def _called(
         or (severity is Severity.ERROR and reached.caught & {"TypeError", "Exception", "BaseException"})
     ):
         return
-    by_place = " by its place" if change.by_place else ""
-    names = " and ".join(
-        f"`{argument.arg}=`" if isinstance(argument, ast.keyword) else f"`{change.keywords[0]}`{by_place}"
-        for argument in given
-    )
+    names = " and ".join(_spelled(argument, change) for argument in given)
     state = change.state(ctx.options.target)
     yield ctx.finding(
         use,
@@ -129,6 +125,14 @@ def _called(
         span=ctx.source.span(given[0]),
         source=change.source,
     )
+
+
+def _spelled(argument: ast.keyword | ast.expr, change: Change) -> str:
+    """An argument as messages name it, with its value where that alone is meant."""
+    if isinstance(argument, ast.expr):
+        return f"`{change.keywords[0]}`{' by its place' if change.by_place else ''}"
+    value = ast.unparse(argument.value)
+    return f"`{argument.arg}={value if value in change.values else ''}`"
 
 
 def _given(call: ast.Call, change: Change) -> Iterator[ast.keyword | ast.expr]:

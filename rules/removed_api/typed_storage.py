@@ -6,7 +6,8 @@ Why: typed storages are deprecated since torch 2.0: asking one for anything warn
     →
     if a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr():
 
-Only what is asked for something that storages alone have is reported (`.storage().data_ptr()`).
+Reported are storages of what certainly is a tensor, and what is asked for something that storages alone have
+(`.storage().data_ptr()`).
 
 Fix safety: safe for `data_ptr()`, which is the same; elsewhere there is no fix, since sizes and offsets of an untyped storage
 are in bytes.
@@ -24,6 +25,7 @@ from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.guards import reach
 
+from ._changes.tensors import is_tensor
 from ._changes.verdict import is_guarded
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ _ASKED = (
 rule = Rule(
     code="RM733",
     symbols=(".storage",),
-    pairs={".storage": tuple(f".{name}" for name in _ASKED)},
+    pairs={".storage": ()},
     message="`storage()` gives a `TypedStorage`, which warns since torch 2.0; use `untyped_storage()`",
     deprecated=(2, 0),
     kinds=frozenset({Kind.CALL}),
@@ -54,12 +56,15 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call = use.call
-    asked = ctx.uses.flow.parents.get(call) if call is not None and not (call.args or call.keywords) else None
-    if not isinstance(asked, ast.Attribute) or asked.attr not in _ASKED:
+    if call is None or call.args or call.keywords or not isinstance(use.node, ast.Attribute):
+        return
+    outer = ctx.uses.flow.parents.get(call)
+    asked = outer.attr if isinstance(outer, ast.Attribute) else ""
+    if asked not in _ASKED and not is_tensor(use.node.value, use, ctx):
         return
     reached = reach(use, ctx.uses)
     if not reached.unheard and not is_guarded(use, ctx, reached):
-        yield ctx.finding(use, fix=lambda: _fix(use, asked.attr))
+        yield ctx.finding(use, fix=lambda: _fix(use, asked))
 
 
 def _fix(use: Use, asked: str) -> Fix:

@@ -54,7 +54,20 @@ def test_several_names_and_json() -> None:
 
 
 def test_a_name_that_nothing_happened_to() -> None:
-    assert run("torch.add") == "torch.add: function, documented\n  2.0 to 2.15  there\n"
+    assert run("torch.abs") == "torch.abs: function, documented\n  2.0 to 2.15  there\n"
+
+
+def test_what_is_written_by_hand_follows() -> None:
+    assert run("torch._six.nan") == "torch._six.nan:\n  = is gone since torch 2.0; use `torch.nan`\n"
+    assert "  = only raises since torch 2.14; use `torch.linalg.qr(x)`" in run("torch.Tensor.qr")
+    assert "  = `verbose` is gone since torch 2.7; " in run("torch.optim.lr_scheduler.StepLR")
+    (grid,) = json.loads(run("torch.meshgrid", "--output-format", "json"))
+    assert [one["text"].partition(",")[0] for one in grid["written"]] == ["without `indexing`"]
+
+
+def test_a_name_that_is_not_qualified_is_completed_and_a_private_one_explained() -> None:
+    assert "did you mean `torch.qr`" in refused("qr")
+    assert refused("torch._tensor_str._str").endswith("a private name to which nothing happened is not in it")
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def of_decorators(node: Function | ast.ClassDef, texts: Texts, when: str) -> Ite
         name = dotted(call.func if call else decorator)
         if not DECORATOR.search(name.rpartition(".")[2]):
             continue
-        if call and name.rpartition(".")[2] == "deprecated" and len(call.args) == 1:
+        if call and name.rpartition(".")[2].strip("_") == "deprecated" and len(call.args) == 1:
             given = next((k.value for k in call.keywords if k.arg == "category"), None)
             category = dotted(given).rpartition(".")[2] if given is not None else "DeprecationWarning"
             text = text_of(call.args[0], texts)

@@ -11,6 +11,9 @@ from tools.api.markers import Mark, dotted
 from tools.api.signatures import Function, Parameter, Signature
 
 ADDS_DOCSTRING = {"_add_docstr", "add_docstr", "_add_docstr_all", "add_docstr_all"}
+STUBS_ALONE = frozenset({"torch.utils._config_typing"})
+"""No modules, but stubs of what modules of settings are given when they are imported, in every release; some wheels lack
+them."""
 HAS_FIELDS = {
     "dataclass",
     "dataclasses.dataclass",

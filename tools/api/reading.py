@@ -25,7 +25,7 @@ def read(source: Source) -> Facts:
         parts = path.rpartition(".")[0].split("/")
         is_package = parts[-1] == "__init__"
         name = ".".join(parts[:-1] if is_package else parts)
-        if name in modules:
+        if name in modules or name in module.STUBS_ALONE:
             continue
         try:
             modules[name] = module.read(name, text, is_package=is_package, is_stub=path.endswith(".pyi"))

@@ -8,11 +8,14 @@ import io
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from torchmigrate.model.versions import Version, render
+from torchmigrate.model.versions import NEWEST, Version, render
 from torchmigrate.tables import api, difference
+from torchmigrate.tables import changes as written
 from torchmigrate.tables.api import Entry, Parameter
+from torchmigrate.tables.changes import Change as Written
 from torchmigrate.tables.difference import ORDER, Change
 from torchmigrate.tables.releases import ALL, Releases
 
@@ -20,6 +23,9 @@ from torchmigrate.tables.releases import ALL, Releases
 def near(name: str) -> list[str]:
     """Up to three names of the ledger that ``name`` may be meant for."""
     owner, _, last = name.rpartition(".")
+    if not owner:
+        owner = "torch"
+        name = f"torch.{name}"
     beside = [f"{owner}.{one}" for one in api.members(owner)]
     if found := difflib.get_close_matches(name, beside, n=3, cutoff=0.8):
         return found
@@ -35,17 +41,40 @@ def near(name: str) -> list[str]:
     ]
 
 
-def as_text(entries: Sequence[Entry]) -> str:
+@dataclass(frozen=True, slots=True)
+class History:
+    """What there is to say of a name: what the releases have, and what is written of it by hand."""
+
+    name: str
+    entry: Entry | None
+    written: Sequence[Written]
+
+
+def as_text(histories: Sequence[History]) -> str:
     """A paragraph for each name."""
-    return "\n".join("".join(f"{line}\n" for line in _lines(entry)) for entry in entries)
+    return "\n".join("".join(f"{line}\n" for line in _lines(history)) for history in histories)
 
 
-def _lines(entry: Entry) -> Iterator[str]:
-    yield f"{entry.name}: {entry.kind}, {entry.level}"
-    events = sorted(_events(entry), key=lambda event: event[0].mask & -event[0].mask)
-    width = max(len(str(releases)) for releases, _ in events)
+def _lines(history: History) -> Iterator[str]:
+    entry = history.entry
+    yield f"{entry.name}: {entry.kind}, {entry.level}" if entry else f"{history.name}:"
+    events = sorted(_events(entry), key=lambda event: event[0].mask & -event[0].mask) if entry else []
+    width = max((len(str(releases)) for releases, _ in events), default=0)
     for releases, text in events:
         yield f"  {releases!s:{width}}  {text}"
+    for change in history.written:
+        yield f"  = {_said(change, history.name)}"
+
+
+def _said(change: Written, name: str) -> str:
+    """A change of a name that is written by hand, as one sentence."""
+    instead = change.instead.replace("{leaf}", name.rpartition(".")[2])
+    value = f"={change.values[0]}" if len(change.values) == 1 else ""
+    names = " and ".join(f"`{keyword}{value}`" for keyword in change.keywords)
+    if change.kind is written.Kind.DEFAULT:
+        return f"without {names}, the default is {change.was}; {instead}"
+    subject = f"{names} by its place " if change.by_place else f"{names} " if names else ""
+    return f"{subject}{change.state(NEWEST)}; {instead}"
 
 
 def _events(entry: Entry) -> Iterator[tuple[Releases, str]]:
@@ -76,9 +105,16 @@ def _of_parameter(parameter: Parameter, usable: Releases) -> Iterator[tuple[Rele
         yield releases, f"{name} must be given" if not text else f"{name} is `{text}` by default"
 
 
-def as_json(entries: Sequence[Entry]) -> str:
+def as_json(histories: Sequence[History]) -> str:
     """A JSON list of the names, with the releases that each fact holds for."""
-    return json.dumps([_facts(entry) for entry in entries], indent=2, ensure_ascii=False) + "\n"
+    facts = [
+        {
+            **(_facts(history.entry) if history.entry else {"name": history.name}),
+            "written": [{"text": _said(one, history.name), "source": one.source} for one in history.written],
+        }
+        for history in histories
+    ]
+    return json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
 
 
 def _facts(entry: Entry) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import click
 from torchmigrate.cli import histories, options, output
 from torchmigrate.model import versions
 from torchmigrate.model.versions import Version
-from torchmigrate.tables import api
+from torchmigrate.tables import api, changes
 
 FORMATS = ("text", "json", "md", "csv")
 
@@ -52,8 +52,8 @@ def ledger(
             raise click.UsageError("which name? `torchmigrate ledger torch.qr`, or --from 2.4 --to 2.15")
         if style not in (None, "text", "json"):
             raise click.UsageError(f"--output-format {style} is for --from")
-        entries = [_found(name) for name in names]
-        text = histories.as_json(entries) if style == "json" else histories.as_text(entries)
+        found = [_found(name) for name in names]
+        text = histories.as_json(found) if style == "json" else histories.as_text(found)
     else:
         if style == "text":
             raise click.UsageError("--output-format text is for names")
@@ -62,8 +62,8 @@ def ledger(
             raise options.Failure(
                 f"--from {versions.render(first)} is not older than --to {versions.render(last)}"
             )
-        found = histories.changes(first, last, names, private=private)
-        text = histories.as_difference(found, first, last, style or "md")
+        between = histories.changes(first, last, names, private=private)
+        text = histories.as_difference(between, first, last, style or "md")
     if output_file:
         with output.replaced(output_file) as file:
             file.write(text)
@@ -88,15 +88,15 @@ def _gone_around(name: str) -> api.Entry | None:
     return None
 
 
-def _found(name: str) -> api.Entry:
-    if entry := api.find_any(name):
-        return entry
-    if "." not in name:
-        raise options.Failure(f"{name} is not a qualified name such as torch.qr")
+def _found(name: str) -> histories.History:
+    written = changes.about(name)
+    if (entry := api.find_any(name)) or written:
+        return histories.History(name, entry, written)
     if module := _gone_around(name):
-        return module
+        return histories.History(name, module, changes.about(module.name))
     near = histories.near(name)
-    raise options.Failure(
-        f"the ledger has no name {name}"
-        + (f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else "")
-    )
+    meant = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
+    if "." not in name:
+        raise options.Failure(f"{name} is not a qualified name such as torch.qr{meant}")
+    kept = ": a private name to which nothing happened is not in it" if "._" in name else ""
+    raise options.Failure(f"the ledger has no name {name}{kept}{meant}")

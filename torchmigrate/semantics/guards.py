@@ -69,6 +69,13 @@ def reach(use: Use, uses: Uses) -> Reach:
     return found
 
 
+def under(test: ast.expr, truth: bool, scope: Scope, uses: Uses) -> Reach:
+    """When a test comes out so, as far as it asks for torch's version."""
+    found = Reach()
+    _Guards(uses, found)._take(test, truth, scope)
+    return found
+
+
 def version_of(node: ast.expr) -> Version | None:
     """The version in ``"2.1"``, ``(2, 1)``, ``parse("2.1.0")``."""
     if isinstance(node, ast.Call) and len(node.args) == 1:
@@ -122,9 +129,16 @@ def _is_split(node: ast.expr) -> bool:
 
 
 def _leaving(block: list[ast.stmt]) -> list[ast.If]:
-    """The statements of a block that leave it under a condition."""
-    ifs = [statement for statement in block if isinstance(statement, ast.If) and not statement.orelse]
-    return [statement for statement in ifs if isinstance(statement.body[-1], _Leaves)]
+    """The statements of a block that leave it under a condition, each ``elif`` that follows such a one included."""
+    found: list[ast.If] = []
+    for statement in block:
+        following: list[ast.stmt] = [statement]
+        while len(following) == 1 and isinstance(branch := following[0], ast.If):
+            if not isinstance(branch.body[-1], _Leaves):
+                break
+            found.append(branch)
+            following = branch.orelse
+    return found
 
 
 _SAYS_VERSION = re.compile(r"(?i)(?:torch|\bpt)_?v(?:er(?:sion)?)?(?:_?(?:tuple|parsed|str|base|number))?$")

@@ -25,6 +25,8 @@ class Resolved(NamedTuple):
 
     names: tuple[str, ...]
     certain: bool = True
+    unlinked: tuple[str, ...] = ()
+    """The names of another module of the project that it is, where that is torch's."""
 
 
 _IMPORTERS = frozenset({"import_module", "importorskip", "__import__"})
@@ -93,7 +95,8 @@ class Names:
         """What an attribute (``.name``) or the result (``()``) of something resolved is."""
         if base is None or suffix is None:
             return None
-        return Resolved(tuple(self._linked(name + suffix) for name in base.names), base.certain)
+        names = tuple(self._linked(name + suffix) for name in base.names)
+        return Resolved(names, base.certain, tuple(name + suffix for name in base.unlinked))
 
     def _linked(self, name: str) -> str:
         return name if name.startswith("torch.") else self._links.resolve(name) or name
@@ -143,7 +146,11 @@ class Names:
                 unknown[target] = None
         if len(found) == 1:
             return Resolved(tuple(found), certain=not unknown)
-        return Resolved(tuple(unknown), certain=False) if unknown and not found else None
+        if not unknown or found:
+            return None
+        if name == "torch":  # whatever module it comes from
+            return Resolved((name,), certain=False, unlinked=tuple(unknown))
+        return Resolved(tuple(unknown), certain=False)
 
 
 def _outwards(scope: Scope | None) -> Iterator[Scope]:

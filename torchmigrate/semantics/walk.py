@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -126,16 +127,22 @@ class Walk:
                     self._watch.methods[node.attr], node.attr, self._kind(node, around), node, around, True
                 )
             elif resolved is not None:
-                names = (name for name in resolved.names if not name.startswith("torch."))
-                self.unlinked.update(name for name in names if self._watch.ends_alike(name))
+                self._unlink(resolved.names)
         if hit is None:
             self._children(node, around)
             return
-        certain = resolved is not None and resolved.certain
-        self._add(*hit, self._kind(node, around), node, around, certain)
+        assert resolved is not None
+        self._unlink(resolved.unlinked)
+        self._add(*hit, self._kind(node, around), node, around, resolved.certain)
         inner = root(node)
         if not isinstance(inner, ast.Name):
             self._visit(inner, around.inside(node))
+
+    def _unlink(self, names: Iterable[str]) -> None:
+        """Notes the names of the project's own modules that may be torch's."""
+        for name in names:
+            if not name.startswith("torch.") and self._watch.ends_alike(name):
+                self.unlinked.add(name)
 
     def _call(self, node: ast.Call, around: Surroundings) -> None:
         function = leaf(node.func)

@@ -176,6 +176,18 @@ def of_callable(kind: Kind) -> Mapping[str, tuple[Change, ...]]:
     return {symbol: tuple(of) for symbol, of in found.items()}
 
 
+def about(name: str) -> list[Change]:
+    """The changes of a qualified name, those of its parameters and defaults included; a method of tensors is
+    ``torch.Tensor.qr``."""
+    owner, _, last = name.rpartition(".")
+    method = f".{last}" if owner == "torch.Tensor" else name
+    for symbols in ({name, method}, {f"{owner}.*"}):
+        found = [one for kind in Kind for one in changes(kind) if symbols.intersection(one.symbols)]
+        if found:
+            return found
+    return []
+
+
 @functools.cache
 def _rows() -> dict[str, list[dict[str, Any]]]:
     from importlib import resources

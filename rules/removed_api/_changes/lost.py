@@ -12,7 +12,7 @@ from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import api, changes
 from torchmigrate.tables.releases import RELEASES
 
-from .verdict import is_guarded, is_missed, is_replaced
+from .verdict import is_done_without, is_replaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,8 +60,7 @@ def findings(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None = 
     entry, target = api.find(use.symbol.removesuffix(".*")), ctx.options.target
     if entry is None or target in entry.present or use.kind is Kind.GUARD or is_replaced(use):
         return
-    reached = reach(use, ctx.uses)
-    if is_guarded(use, ctx, reached) or is_missed(use, ctx, reached):
+    if is_done_without(use, ctx, reach(use, ctx.uses)):
         return
     had = [run for run in entry.present.runs() if run[0] <= target]
     if not had:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Severity
 from torchmigrate.model.versions import Version, render
 from torchmigrate.semantics.guards import Reach, reach
+from torchmigrate.semantics.resolve import root
+from torchmigrate.semantics.scopes import BindingKind
 from torchmigrate.tables import api, changes
 
 from .recipes import fitting
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Binding
+    from torchmigrate.semantics.scopes import Binding, Place
     from torchmigrate.tables.changes import Change
 
 _MISSING = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "NameError"})
@@ -53,18 +56,19 @@ def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
 
 def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity | None:
     """How bad the use is at the target; None where it is fine."""
-    target = ctx.options.target
-    if use.kind is Kind.GUARD or is_guarded(use, ctx, reached) or _is_own(use, change, ctx):
+    severity = change.severity(ctx.options.target)
+    if use.kind is Kind.GUARD or _is_own(use, change, ctx):
         return None
-    severity = change.severity(target)
+    if severity is Severity.ERROR and not change.raises:
+        return None if is_replaced(use) or is_done_without(use, ctx, reached) else severity
+    if is_guarded(use, ctx, reached):
+        return None
     if severity is Severity.ERROR:
         if is_replaced(use):
             return None
-        if change.raises:
-            missed = bool(reached.caught & (_ANY | {"RuntimeError"}))
-            mild = use.kind in _NOT_CALLED or use.is_itself_meant
-            return None if missed else Severity.INFO if mild else severity
-        return None if is_missed(use, ctx, reached) else severity
+        missed = bool(reached.caught & (_ANY | {"RuntimeError"}))
+        mild = use.kind in _NOT_CALLED or use.is_itself_meant
+        return None if missed else Severity.INFO if mild else severity
     if (use.kind is Kind.STRING or is_replaced(use)) and change.warns is not None:
         return None
     if severity is Severity.WARNING:
@@ -74,7 +78,7 @@ def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity 
             return severity if _is_called(use, ctx) else Severity.INFO
         if change.instances and use.kind in _NOT_CALLED:
             return Severity.INFO
-        if (use.is_itself_meant or _is_asked_for(use)) and _warns_when_called(use):
+        if (use.is_itself_meant or _is_asked_for(use) or _is_exchanged(use)) and _warns_when_called(use):
             return Severity.INFO
     return severity
 
@@ -82,6 +86,38 @@ def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity 
 def is_replaced(use: Use) -> bool:
     """Whether the use gives the name another value, which is fine but for settings."""
     return use.kind is Kind.ASSIGNMENT and not _SETTINGS.match(use.symbol)
+
+
+def is_done_without(use: Use, ctx: Context, reached: Reach) -> bool:
+    """Whether the target never trips over a name that it lacks. Where an import brings that very name, it is the import
+    that fails, however the name is read afterwards."""
+    brought = [(one, reach(one, ctx.uses)) for one in _imports(use, ctx)] or [(use, reached)]
+    return all(is_guarded(one, ctx, at) or is_missed(one, ctx, at) for one, at in brought)
+
+
+def _imports(use: Use, ctx: Context) -> Iterator[Use]:
+    """The imports that bring the symbol of a use, or a module of it that is not there at the target."""
+    named = root(use.node)
+    owner = use.place.scope.find(named.id) if isinstance(named, ast.Name) else None
+    if not isinstance(named, ast.Name) or owner is None:
+        return
+    places: Mapping[ast.AST, Place] = ctx.uses.once(
+        "places", lambda: {place.statement: place for place in ctx.uses.scopes.places}
+    )
+    parents = ctx.uses.flow.parents
+    for binding in owner.bindings[named.id]:
+        place = places.get(parents[binding.node]) if binding.node in parents else None
+        if binding.kind is not BindingKind.FROM or place is None or not isinstance(binding.node, ast.alias):
+            continue
+        target = binding.target(binding.name)
+        if target == use.name or (use.name.startswith(f"{target}.") and _is_gone(target, ctx)):
+            yield replace(use, kind=Kind.IMPORT, node=binding.node, parents=(place.statement,), place=place)
+
+
+def _is_gone(module: str, ctx: Context) -> bool:
+    entry, change = api.find(module), changes.by_symbol(changes.Kind.REMOVED).get(module)
+    gone = change is not None and change.gone is not None and change.gone <= ctx.options.target
+    return gone or (entry is not None and ctx.options.target not in entry.present)
 
 
 def is_guarded(use: Use, ctx: Context, reached: Reach) -> bool:
@@ -93,7 +129,11 @@ def is_guarded(use: Use, ctx: Context, reached: Reach) -> bool:
         resolved = ctx.resolve(named, use)
     ambiguous = resolved is not None and len(resolved.names) > 1
     fallback = bool(reached.fallback & (_MISSING | _ANY))
-    return ambiguous or fallback or bool(reached.absent) or not reached.is_reached(ctx.options.target)
+    target = ctx.options.target
+    if ambiguous or fallback or bool(reached.absent) or not reached.is_reached(target):
+        return True
+    brought = [reach(one, ctx.uses) for one in _imports(use, ctx)]
+    return bool(brought) and not any(at.is_reached(target) for at in brought)
 
 
 def _otherwise(use: Use) -> list[Binding]:
@@ -158,6 +198,23 @@ def _is_asked_for(use: Use) -> bool:
     return getattr(parent, "test", None) is use.node or isinstance(parent, ast.UnaryOp)
 
 
+def _is_exchanged(use: Use) -> bool:
+    """Whether the function is read to put another one in its place (``F.upsample = wrapped(F.upsample)``), or to be asked
+    for its name."""
+    parent, statement = use.parents[-1], use.place.statement
+    if isinstance(parent, ast.Attribute) and parent.attr.startswith("__"):
+        return True
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return any(ast.dump(target) == ast.dump(_stored(use.node)) for target in targets)
+
+
+def _stored(node: ast.AST) -> ast.AST:
+    """A name or an attribute as the target of an assignment."""
+    if isinstance(node, ast.Attribute):
+        return ast.Attribute(node.value, node.attr, ast.Store())
+    return ast.Name(node.id, ast.Store()) if isinstance(node, ast.Name) else node
+
+
 def _warns_when_called(use: Use) -> bool:
     entry = api.find(use.symbol)
     return entry is not None and entry.kind in ("function", "method", "class")
@@ -176,7 +233,8 @@ def made(use: Use, ctx: Context, change: Change, reached: Reach) -> Fix:
     """The fix of the first recipe that fits. Raises NoFix."""
     is_gone = change.gone is not None and change.gone <= ctx.options.target and not change.raises
     is_value = all(recipe.write and recipe.takes is None for recipe in change.recipes)
-    if use.is_itself_meant and not (is_gone or is_value or change.names_the_same):
+    meant = use.is_itself_meant or _is_exchanged(use)
+    if meant and not (is_gone or is_value or change.names_the_same):
         raise NoFix("the function itself is meant here, and what takes its place is another one")
     fix = fitting(use, ctx, change)
     require(change.needs, ctx, reached)

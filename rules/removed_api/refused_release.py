@@ -1,0 +1,114 @@
+"""A release of torch that the code itself refuses.
+
+Why: a test of torch's version that raises for what was not out when it was written stops the program at the upgrade, though
+nothing of torch's may have changed for it.
+
+    if version.parse(torch.__version__) >= version.parse("2.1"):
+        raise RuntimeError("error correction needs torch < 2.1")
+
+Reported are `raise` statements that the target reaches and an older torch does not, by a test of the version around or before
+them, and assertions that hold for older ones only. At import, with nothing else to test, that is an error; in a function,
+where other conditions may be in the way, it is info.
+
+What to do: find out what was to be kept out, and whether it still is; then move the bound, or branch.
+
+Source: torch 2.13 wheel: torch/torch_version.py (`TorchVersion`), which is how such tests compare.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Rule, Severity
+from torchmigrate.model.versions import render
+from torchmigrate.semantics.guards import is_version, reach, under, version_of
+from torchmigrate.semantics.resolve import leaf
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.model.versions import Version
+    from torchmigrate.semantics.scopes import Place
+
+_SYMBOLS = ("torch.__version__",)
+
+rule = Rule(
+    code="RM743",
+    symbols=_SYMBOLS,
+    pairs=dict.fromkeys(_SYMBOLS, ("raise", "assert")),
+)
+
+_SKIPS = ("SkipTest", "Skipped", "StopIteration")
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    if ctx.uses.once(rule.code, lambda: use) is not use:
+        return
+    for place in ctx.uses.scopes.places:
+        if isinstance(place.statement, (ast.Raise, ast.Assert)):
+            since = _refused_since(place.statement, place, use, ctx)
+            if since is not None:
+                yield ctx.finding(
+                    use,
+                    f"this refuses torch {render(ctx.options.target)}: it is reached from torch {render(since)} on",
+                    severity=Severity.ERROR if _is_bare(place, ctx) else Severity.INFO,
+                    span=ctx.source.span(place.statement),
+                )
+
+
+def _refused_since(statement: ast.Raise | ast.Assert, place: Place, use: Use, ctx: Context) -> Version | None:
+    """Since which torch a statement raises, where the target is among them and older ones are not."""
+    node = statement.exc if isinstance(statement, ast.Raise) else statement.test
+    if node is None or leaf(node.func if isinstance(node, ast.Call) else node) in _SKIPS:
+        return None
+    if isinstance(statement, ast.Raise) and not _is_asked_alone(place, ctx):
+        return None
+    reached = reach(replace(use, node=node, parents=(statement,), place=place), ctx.uses)
+    if reached.caught or reached.fallback or not reached.is_reached(ctx.options.target):
+        return None
+    since = reached.low
+    if isinstance(statement, ast.Assert):
+        since = _begins_after(statement.test, place, ctx)
+        if since is None:
+            failing = under(statement.test, False, place.scope, ctx.uses)
+            since = failing.low if failing.is_reached(ctx.options.target) else None
+    return since if since is not None and ctx.options.minimum < since <= ctx.options.target else None
+
+
+def _begins_after(test: ast.expr, place: Place, ctx: Context) -> Version | None:
+    """The release after the one that ``torch.__version__.startswith("2.9")`` asks for."""
+    if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Attribute) or len(test.args) != 1:
+        return None
+    if test.func.attr != "startswith":
+        return None
+    asked = version_of(test.args[0])
+    if asked is None or not is_version(test.func.value, ctx.uses, place.scope):
+        return None
+    return asked[0], asked[1] + 1
+
+
+def _is_asked_alone(place: Place, ctx: Context) -> bool:
+    """Whether the test right around a statement is one of the version, or whether there is none."""
+    outer = next(place.ancestors(), None)
+    if isinstance(outer, ast.If):
+        tests = outer.test.values if isinstance(outer.test, ast.BoolOp) else [outer.test]
+        return any(_is_of_version(test, place, ctx) for test in tests)
+    return outer is None or isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
+
+
+def _is_bare(place: Place, ctx: Context) -> bool:
+    """Whether nothing but tests of the version stands between the module and a statement."""
+    return all(
+        isinstance(outer, ast.If) and _is_of_version(outer.test, place, ctx) for outer in place.ancestors()
+    )
+
+
+def _is_of_version(test: ast.expr, place: Place, ctx: Context) -> bool:
+    if isinstance(test, ast.UnaryOp):
+        return _is_of_version(test.operand, place, ctx)
+    return isinstance(test, ast.Compare) and any(
+        is_version(side, ctx.uses, place.scope) for side in (test.left, *test.comparators)
+    )
