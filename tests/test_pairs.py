@@ -89,6 +89,7 @@ CALLS = Pairs.of(
         "torch.add": (">2",),
         "torch.flatten": ("dims=", "out_dim="),
         "torch.cross": ("!dim=", "<3"),
+        ".storage": ("(", "<1"),
     }
 )
 
@@ -116,6 +117,8 @@ CALLS = Pairs.of(
         "partial(torch.flatten, dims=d)",
         "torch.cross(a, b)",
         "torch.cross(a, b, out=c)",
+        "torch and x.storage ()",
+        "torch and (x.storage\n  # of all\n  ())",
     ],
 )
 def test_calls_that_matter_pass(text: str) -> None:
@@ -135,6 +138,9 @@ def test_calls_that_matter_pass(text: str) -> None:
         "torch.flatten(x, start_dim=1)  # dims=",
         "torch.cross(a, b, 1)",
         "torch.cross(a, b, dim=1)",
+        "torch and self.storage[0]",
+        "import torch\nfrom mine.storage import store",
+        "torch and self.storage(place)",
     ],
 )
 def test_calls_that_are_settled_do_not(text: str) -> None:

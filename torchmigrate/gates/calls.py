@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 _OPENED = re.compile(rb"(?:[ \t\f]|\\(?:\r\n?|\n))*\(")
+_CALLED = re.compile(rb"(?:[\s\\]|#[^\r\n]*)*\(")
+"""The same inside of brackets, or with a comment before it."""
 _PIECE = re.compile(
     rb"#[^\r\n]*"
     rb"|'''.*?'''|\"\"\".*?\"\"\"|'(?:[^'\\\r\n]|\\.)*'|\"(?:[^\"\\\r\n]|\\.)*\""
@@ -21,8 +23,8 @@ _LONGEST = 4000
 
 
 def excuses(words: Iterable[str]) -> tuple[str, ...]:
-    """Those of a symbol's words that say which of its calls do not matter."""
-    return tuple(word for word in words if word[0] in "!<>")
+    """Those of a symbol's words that say which of its uses do not matter."""
+    return tuple(word for word in words if word[0] in "!<>(")
 
 
 def either(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
@@ -34,13 +36,13 @@ def either(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls of one symbol that matter to rules; see `torchmigrate.model.rule.Rule.pairs`."""
+    """The uses of one symbol that matter to rules; see `torchmigrate.model.rule.Rule.pairs`."""
 
     needed: frozenset[bytes] = frozenset()
     """Keywords of which a call has to give one; none: it need not."""
     excused: frozenset[bytes] = frozenset()
     """``!name=``: a call that gives the keyword does not matter; ``>2``: nor does one of two positional arguments or fewer;
-    ``<2``: nor one of two or more."""
+    ``<2``: nor one of two or more; ``(``: nor does what is no call."""
 
     @classmethod
     def of(cls, words: Sequence[str]) -> Calls:
@@ -72,7 +74,7 @@ class Calls:
         """Whether the use of the symbol whose name ends at byte ``at`` may matter: if in doubt, it does."""
         opened = _OPENED.match(text, at)
         if opened is None:
-            return True
+            return b"(" not in self.excused or _CALLED.match(text, at) is not None
         given: set[bytes] = set()
         depth, arguments, filled = 1, 0, False
         for piece in _PIECE.finditer(text, opened.end(), opened.end() + _LONGEST):

@@ -54,7 +54,7 @@ class Rule:
     """Those of the symbols whose names are words of every program (``torch.load``): gate 1 goes by the whole name, or by the last two
     parts, and by the words that stand here, of which a file must spell one too, if there are any; ``name=`` is a keyword,
     which the call itself gives if all are. A call that gives the keyword of ``!name=`` is passed over, and so is one whose
-    positional arguments are not more than ``>2``, or not fewer than ``<2``, says."""
+    positional arguments are not more than ``>2``, or not fewer than ``<2``, says; with ``(`` what is no call is, too."""
     references: tuple[Sort, ...] = ()
     """What the rule wants to see of project files: the rule looks at those and not at Python modules."""
     foreign: tuple[str, ...] = ()
