@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -106,12 +107,11 @@ def _including(path: str, project: Project, seen: set[str]) -> Iterator[Neighbou
         if other in seen or kind_of(other) in (None, "markdown", "rst", "nix", "notebook", "lock"):
             continue
         for found in _environments(other, project):
-            try:
-                read = [name] if kind_of(other) == "docker" and _reads(name, found.text) else []
-                named = (*found.environment.includes, *read)
-                files = [file for one in named for file in _files(other, one, project)]
-            except Missing:
-                files = []
+            read = [name] if kind_of(other) == "docker" and _reads(name, found.text) else []
+            files = []
+            for named in (*found.environment.includes, *read):
+                with contextlib.suppress(Missing):
+                    files += _files(other, named, project)
             if path in files:
                 seen.add(other)
                 yield found
