@@ -53,6 +53,23 @@ def check(use: Use, ctx: Context) -> None:
         )
 
 
+def check_name(call: ast.Call, given: ast.expr, place: Place, ctx: Context) -> None:
+    """Raises NoFix where ``scripted = torch.jit.script(plain)`` would become ``scripted = plain``.
+
+    A local variable of such a name is there to be compared or shown beside the other, and so is any in a test.
+    """
+    statement = ctx.uses.flow.parents[call]
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Name) or not isinstance(place.scope.node, _Function):
+        return
+    if _SAYS_SO.search(target.id) and ast.unparse(given) != target.id:
+        raise NoFix(
+            f"`{target.id} = {ctx.text(given)}` would be all that is left, and its name would not be true"
+        )
+    if is_test(ctx.source.path) and isinstance(given, ast.Name) and given.id != target.id:
+        raise NoFix(f"this test has `{target.id}` beside `{given.id}`, which would be one thing")
+
+
 def check_class(definition: ast.ClassDef, ctx: Context) -> None:
     """Raises NoFix where a test has a class only to see what becomes of TorchScript modules."""
     if is_test(ctx.source.path) and (name := _says_so(definition.name) or _file(ctx.source.path)):
