@@ -33,10 +33,10 @@ def check(definition: ast.ClassDef, ctx: Context) -> None:
         raise NoFix(
             f"{ctx.project.shown(path)}:{line} may ask `{definition.name}` for what only a TorchScript module has"
         )
-    if (line := _given_away(definition, ctx)) is not None:
+    if (given := _given_away(definition, ctx)) is not None:
         for mention in ctx.project.uses(*SAVES, *SAVE_METHODS):
             raise NoFix(
-                f"line {line} gives an instance away, and {mention.path}:{mention.line} saves TorchScript"
+                f"line {given} gives an instance away, and {mention.path}:{mention.line} saves TorchScript"
             )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import NoFix
 from torchmigrate.semantics.resolve import leaf
 
+from .._script.fate import importers
 from .authoring import SCRIPTS
 
 if TYPE_CHECKING:
@@ -98,10 +99,19 @@ def is_unused(value: ast.expr, place: Place, ctx: Context) -> bool:
         return False
     if target.id == "_":
         return True
-    if not isinstance(place.scope.node, _Function) or target.id in place.scope.outer:
+    if target.id in place.scope.outer:
+        return False
+    if not isinstance(place.scope.node, _Function) and not _is_shown(target.id, value, place, ctx):
         return False
     reaching = ctx.uses.flow.reaching(target.id, place.scope)
     return not reaching.captured and not any(target in state for state in reaching.reads.values())
+
+
+def _is_shown(name: str, value: ast.expr, place: Place, ctx: Context) -> bool:
+    """Whether a module scripts or traces new instances under one name, and nothing imports it: it shows that this works."""
+    given = value.args[0] if isinstance(value, ast.Call) and value.args else None
+    is_rebound = len(place.scope.bindings[name]) > 1
+    return is_rebound and isinstance(given, ast.Call) and place.scope.parent is None and not importers(ctx)
 
 
 def _is_asserted(use: Use, ctx: Context) -> bool:
