@@ -54,21 +54,51 @@ def check(use: Use, ctx: Context) -> None:
         )
 
 
-def check_name(call: ast.Call, given: ast.expr, place: Place, ctx: Context) -> None:
-    """Raises NoFix where ``scripted = torch.jit.script(plain)`` would become ``scripted = plain``.
+def check_left(call: ast.Call, given: ast.expr, place: Place, ctx: Context) -> None:
+    """Raises NoFix where ``scripted = torch.jit.script(plain)`` would become ``scripted = plain``, or an option do nothing.
 
     A local variable of such a name is there to be compared or shown beside the other, and so is any in a test.
     """
-    statement = ctx.uses.flow.parents[call]
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    target = _bound(call, ctx)
+    is_same = target is not None and ast.unparse(target) == ast.unparse(given)
+    if switch := _switch(place, is_emptied=is_same and len(place.block) == 1):
+        raise NoFix(f"the option in line {switch.lineno} chooses TorchScript, and would choose nothing")
     if not isinstance(target, ast.Name) or not isinstance(place.scope.node, _Function):
         return
     if _SAYS_SO.search(target.id) and ast.unparse(given) != target.id:
         raise NoFix(
-            f"`{target.id} = {ctx.text(given)}` would be all that is left, and its name would not be true"
+            f"`{target.id}` would be made of `{ctx.text(given)}` itself, and its name would not be true"
         )
     if is_test(ctx.source.path) and isinstance(given, ast.Name) and given.id != target.id:
         raise NoFix(f"this test has `{target.id}` beside `{given.id}`, which would be one thing")
+
+
+def _switch(place: Place, *, is_emptied: bool) -> ast.If | None:
+    """The condition around a statement, within its function, that says by a name that it is about TorchScript.
+
+    The innermost counts in any case where nothing would be left below it.
+    """
+    for number, statement in enumerate(place.ancestors()):
+        if isinstance(statement, (*_Function, ast.ClassDef)):
+            return None
+        if isinstance(statement, ast.If) and is_emptied and number == 0:
+            return statement
+        if isinstance(statement, ast.If) and any(
+            _SAYS_SO.search(leaf(node) or "") for node in ast.walk(statement.test)
+        ):
+            return statement
+    return None
+
+
+def _bound(call: ast.Call, ctx: Context) -> ast.expr | None:
+    """The variable that gets the value of a call, or what is done with it: ``y = torch.jit.script(f)(x)``."""
+    inner: ast.AST = call
+    while isinstance(inner, (ast.Call, ast.Attribute)):
+        outer = ctx.uses.flow.parents[inner]
+        if isinstance(outer, ast.Call) and outer.func is not inner:
+            return None
+        inner = outer
+    return inner.targets[0] if isinstance(inner, ast.Assign) and len(inner.targets) == 1 else None
 
 
 def check_class(definition: ast.ClassDef, ctx: Context) -> None:

@@ -31,7 +31,7 @@ def compiled(chain: Chain, model: ast.expr, because: str = "it is saved") -> Fix
 def eager(chain: Chain, model: ast.expr, title: str, because: str = "it is saved") -> Fix:
     """``script(model)`` → ``model``. Raises NoFix as `compiled` does."""
     _check(chain, because)
-    purpose.check_name(chain.call, model, chain.use.place, chain.ctx)
+    purpose.check_left(chain.call, model, chain.use.place, chain.ctx)
     statement = chain.flow.parents[chain.call]
     is_same = isinstance(statement, ast.Assign) and [*map(ast.unparse, statement.targets)] == [
         ast.unparse(model)

@@ -75,7 +75,7 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
         return _compiled(use, ctx, mends) if alias is None else referenced(alias, ctx)
     if isinstance(function, ast.Name) and function.id == name:
         return Fix((ctx.removed(use.place), *mends), Safety.UNSAFE, title, anytime=True)
-    purpose.check_name(call, function, use.place, ctx)
+    purpose.check_left(call, function, use.place, ctx)
     changes = (replace(call, "{function}", function=function), *mends)
     return Fix(changes, Safety.UNSAFE, title, anytime=True)
 
