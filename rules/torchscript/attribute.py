@@ -109,13 +109,19 @@ def _hides(definition: ast.ClassDef, value: ast.expr, stated: ast.expr, use: Use
 
 def _subclass(definition: ast.ClassDef, ctx: Context) -> str | None:
     """Where a class derives from this one."""
-    for node in ctx.uses.flow.parents:
-        if isinstance(node, ast.ClassDef) and any(_is_name(base, definition.name) for base in node.bases):
-            return f"line {node.lineno}"
+    below = ctx.uses.once(_below, lambda: _below(ctx))
+    if (line := below.get(definition.name)) is not None:
+        return f"line {line}"
     derived = (definition.name,), (rf"(?m)^[ \t]*class\s+\w+\s*\([^)]*\b{definition.name}\b",)
     for path, line in ctx.project.spelling(derived, beside=ctx.source.path):
         return f"{ctx.project.shown(path)}:{line}"
     return None
+
+
+def _below(ctx: Context) -> dict[str, int]:
+    """The line of a class that derives from another, by the name of that one."""
+    classes = (node for node in ctx.uses.flow.parents if isinstance(node, ast.ClassDef))
+    return {base.id: node.lineno for node in classes for base in node.bases if isinstance(base, ast.Name)}
 
 
 def _is_name(node: ast.expr, name: str) -> bool:

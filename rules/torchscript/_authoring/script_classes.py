@@ -43,6 +43,20 @@ _SCRIPT_ONLY = frozenset(
 
 def fix_of(ctx: Context) -> Fix:
     """The fix of all such classes of the file. Raises NoFix if one of them has to stay."""
+    found = ctx.uses.once(fix_of, lambda: _outcome(ctx))
+    if isinstance(found, NoFix):
+        raise found.with_traceback(None)
+    return found
+
+
+def _outcome(ctx: Context) -> Fix | NoFix:
+    try:
+        return _fix(ctx)
+    except NoFix as none:
+        return none
+
+
+def _fix(ctx: Context) -> Fix:
     bindings.check(ctx)
     changes: list[Change] = []
     for other in ctx.uses.found:
@@ -144,12 +158,17 @@ def _rebased(use: Use, ctx: Context) -> Change:
     return ctx.renamed(use, "torch.nn.Module")
 
 
+def _named_so(ctx: Context) -> Iterator[ast.Attribute]:
+    """The places of the file that read an attribute that only a TorchScript module has."""
+    for node in ctx.uses.flow.parents:
+        if isinstance(node, ast.Attribute) and node.attr in _SCRIPT_ONLY:
+            yield node
+
+
 def _script_only(definition: ast.ClassDef, ctx: Context) -> Iterator[str]:
     """What the file reads from instances of the class that only a TorchScript module has."""
     inside = {node for part in definition.body for node in ast.walk(part)}
-    for node in ctx.uses.flow.parents:
-        if not isinstance(node, ast.Attribute) or node.attr not in _SCRIPT_ONLY:
-            continue
+    for node in ctx.uses.once(_SCRIPT_ONLY, lambda: list(_named_so(ctx))):
         owner: ast.AST | None = node.value
         if isinstance(owner, ast.Name) and owner.id == "self" and node in inside:
             yield node.attr
