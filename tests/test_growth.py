@@ -115,3 +115,17 @@ def test_nested_loops_do_not_double_the_work_with_each_level() -> None:
         list(runner.check(Tree([Input("a.py", program)], everywhere(settings, minimum))))
 
     assert growth(nested, check, 9) < 4
+
+
+def test_classes_that_change_together_are_looked_at_once() -> None:
+    classes = many(
+        "class C#(torch.jit.ScriptModule):\n    @torch.jit.script_method\n    def forward(self, x):\n"
+        "        return x + #\n\ndef make#():\n    return C#()\n\n"
+    )
+    settings, minimum = settings_of(["--unsafe"])
+
+    def fix(program: bytes) -> None:
+        for fixed in runner.fix(Tree([Input("a.py", program)], everywhere(settings, minimum))):
+            assert not fixed.result.errors
+
+    assert growth(classes, fix, 8) < MOST

@@ -14,7 +14,9 @@ its methods are plain; type comments and `__constants__` stay. Both change toget
 The state_dict keeps its keys.
 
 Fix safety: unsafe. `.save()`, `.define()`, `.graph` and `.code` of instances are gone (export them instead); code
-elsewhere may test `isinstance(m, torch.jit.ScriptModule)`; ints and containers behave as Python's do.
+elsewhere may test `isinstance(m, torch.jit.ScriptModule)`; ints and containers behave as Python's do. There is no fix where
+another file derives from the class or asks its instances for such methods, where a function returns one and the project saves
+TorchScript, and where the project traces and a method has loops or branches, which a trace keeps only while they are scripted.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py.
 """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.engine.subject import Subject
 from torchmigrate.model.faults import described, fault
-from torchmigrate.model.findings import Change, Edit, FileError, FileResult, Finding, NoFix, Span
+from torchmigrate.model.findings import Change, Edit, FileError, FileResult, Finding, Fix, NoFix, Span
 from torchmigrate.model.vocabulary import Safety
 from torchmigrate.text import edits
 from torchmigrate.text.edits import VerifyError
@@ -133,6 +133,7 @@ class _Writer:
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self._written: dict[int, tuple[Fix, Fix | str]] = {}
 
     @cached_property
     def _rewriter(self) -> Rewriter:
@@ -149,12 +150,22 @@ class _Writer:
         """The finding with the edits of its fix and their places, or with the reason why there are none."""
         if finding.fix is None or finding.fix.locations:
             return finding
+        # findings of what changes together share one fix, by which it is known here
+        _, written = self._written.get(id(finding.fix)) or self._written.setdefault(
+            id(finding.fix), (finding.fix, self._with_edits(finding.fix))
+        )
+        if isinstance(written, str):
+            return replace(finding, fix=None, withheld=written)
+        return replace(finding, fix=written)
+
+    def _with_edits(self, fix: Fix) -> Fix | str:
+        """A fix with its edits and their places, or the reason why there are none."""
         try:
-            made = finding.fix.edits or self.edits(finding.fix.changes)
+            made = fix.edits or self.edits(fix.changes)
         except NoFix as none:
-            return replace(finding, fix=None, withheld=none.reason)
+            return none.reason
         locations = tuple(self._source.location(Span(edit.start, edit.end)) for edit in made)
-        return replace(finding, fix=replace(finding.fix, edits=made, locations=locations))
+        return replace(fix, edits=made, locations=locations)
 
 
 def with_edits(

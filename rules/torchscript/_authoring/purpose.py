@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import NoFix
 from torchmigrate.semantics.resolve import leaf
 
+from .._script.fate import importers
 from .authoring import SCRIPTS
 
 if TYPE_CHECKING:
@@ -53,6 +54,53 @@ def check(use: Use, ctx: Context) -> None:
         )
 
 
+def check_left(call: ast.Call, given: ast.expr, place: Place, ctx: Context) -> None:
+    """Raises NoFix where ``scripted = torch.jit.script(plain)`` would become ``scripted = plain``, or an option do nothing.
+
+    A local variable of such a name is there to be compared or shown beside the other, and so is any in a test.
+    """
+    target = _bound(call, ctx)
+    is_same = target is not None and ast.unparse(target) == ast.unparse(given)
+    if switch := _switch(place, is_emptied=is_same and len(place.block) == 1):
+        raise NoFix(f"the option in line {switch.lineno} chooses TorchScript, and would choose nothing")
+    if not isinstance(target, ast.Name) or not isinstance(place.scope.node, _Function):
+        return
+    if _SAYS_SO.search(target.id) and ast.unparse(given) != target.id:
+        raise NoFix(
+            f"`{target.id}` would be made of `{ctx.text(given)}` itself, and its name would not be true"
+        )
+    if is_test(ctx.source.path) and isinstance(given, ast.Name) and given.id != target.id:
+        raise NoFix(f"this test has `{target.id}` beside `{given.id}`, which would be one thing")
+
+
+def _switch(place: Place, *, is_emptied: bool) -> ast.If | None:
+    """The condition around a statement, within its function, that says by a name that it is about TorchScript.
+
+    The innermost counts in any case where nothing would be left below it.
+    """
+    for number, statement in enumerate(place.ancestors()):
+        if isinstance(statement, (*_Function, ast.ClassDef)):
+            return None
+        if isinstance(statement, ast.If) and is_emptied and number == 0:
+            return statement
+        if isinstance(statement, ast.If) and any(
+            _SAYS_SO.search(leaf(node) or "") for node in ast.walk(statement.test)
+        ):
+            return statement
+    return None
+
+
+def _bound(call: ast.Call, ctx: Context) -> ast.expr | None:
+    """The variable that gets the value of a call, or what is done with it: ``y = torch.jit.script(f)(x)``."""
+    inner: ast.AST = call
+    while isinstance(inner, (ast.Call, ast.Attribute)):
+        outer = ctx.uses.flow.parents[inner]
+        if isinstance(outer, ast.Call) and outer.func is not inner:
+            return None
+        inner = outer
+    return inner.targets[0] if isinstance(inner, ast.Assign) and len(inner.targets) == 1 else None
+
+
 def check_class(definition: ast.ClassDef, ctx: Context) -> None:
     """Raises NoFix where a test has a class only to see what becomes of TorchScript modules."""
     if is_test(ctx.source.path) and (name := _says_so(definition.name) or _file(ctx.source.path)):
@@ -81,10 +129,19 @@ def is_unused(value: ast.expr, place: Place, ctx: Context) -> bool:
         return False
     if target.id == "_":
         return True
-    if not isinstance(place.scope.node, _Function) or target.id in place.scope.outer:
+    if target.id in place.scope.outer:
+        return False
+    if not isinstance(place.scope.node, _Function) and not _is_shown(target.id, value, place, ctx):
         return False
     reaching = ctx.uses.flow.reaching(target.id, place.scope)
     return not reaching.captured and not any(target in state for state in reaching.reads.values())
+
+
+def _is_shown(name: str, value: ast.expr, place: Place, ctx: Context) -> bool:
+    """Whether a module scripts or traces new instances under one name, and nothing imports it: it shows that this works."""
+    given = value.args[0] if isinstance(value, ast.Call) and value.args else None
+    is_rebound = len(place.scope.bindings[name]) > 1
+    return is_rebound and isinstance(given, ast.Call) and place.scope.parent is None and not importers(ctx)
 
 
 def _is_asserted(use: Use, ctx: Context) -> bool:

@@ -14,16 +14,17 @@ from torchmigrate.api import Fix, Kind, NoFix, NotYet, Safety
 from torchmigrate.model.findings import Change
 
 from .._script.bodies import ASKS as BODIES_ASK
-from .._script.bodies import check_body
+from .._script.bodies import check_body, reached
+from .._script.controlflow import depends_on_values
 from .._script.fate import importers
-from . import bindings
-from .authoring import BASES, METHODS
+from . import bindings, escaping
+from .authoring import BASES, METHODS, TRACES_ASKS, is_traced, traced_at, traces
 from .purpose import check_class
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-ASKS = (*BASES, *METHODS, *BODIES_ASK)
+ASKS = (*BASES, *METHODS, *BODIES_ASK, *TRACES_ASKS, *escaping.ASKS)
 """What a rule must put into its ``asks`` to call the function below."""
 _SCRIPT_ONLY = frozenset(
     [
@@ -42,6 +43,20 @@ _SCRIPT_ONLY = frozenset(
 
 def fix_of(ctx: Context) -> Fix:
     """The fix of all such classes of the file. Raises NoFix if one of them has to stay."""
+    found = ctx.uses.once(fix_of, lambda: _outcome(ctx))
+    if isinstance(found, NoFix):
+        raise found.with_traceback(None)
+    return found
+
+
+def _outcome(ctx: Context) -> Fix | NoFix:
+    try:
+        return _fix(ctx)
+    except NoFix as none:
+        return none
+
+
+def _fix(ctx: Context) -> Fix:
     bindings.check(ctx)
     changes: list[Change] = []
     for other in ctx.uses.found:
@@ -87,7 +102,44 @@ def _unnamed(name: ast.Name, use: Use, ctx: Context) -> Change:
 def _undecorated(use: Use, ctx: Context) -> Change:
     if use.kind is not Kind.DECORATOR:
         raise NoFix("the file also uses `script_method` in another way than as a decorator")
+    method, definition = use.decorated, ctx.uses.flow.parents[use.decorated] if use.decorated else None
+    if isinstance(definition, ast.ClassDef) and definition not in _changing(ctx):
+        raise NoFix(
+            f"line {definition.lineno} derives `{definition.name}` from what is not of this file, and has to change with it"
+        )
+    if (is_traced(ctx) or traces(ctx)) and any(map(depends_on_values, reached(method, use.place.scope, ctx))):
+        place = "this file" if is_traced(ctx) else traced_at(ctx)
+        raise NoFix(
+            f"{place} traces, which keeps the loops, branches and conversions to numbers of line {use.node.lineno} "
+            "only while they are scripted"
+        )
     return ctx.undecorated(use)
+
+
+def _changing(ctx: Context) -> set[ast.ClassDef]:
+    """The classes of the file that derive from `ScriptModule`, directly or through another class of the file."""
+    return ctx.uses.once(_changing, lambda: _derived(ctx))
+
+
+def _derived(ctx: Context) -> set[ast.ClassDef]:
+    found = [
+        use.place.statement
+        for use in ctx.uses.found
+        if use.kind is Kind.BASE and use.symbol in BASES and isinstance(use.place.statement, ast.ClassDef)
+    ]
+    below: dict[str, list[ast.ClassDef]] = {}
+    for node in ctx.uses.flow.parents:
+        if isinstance(node, ast.ClassDef):
+            for base in node.bases:
+                if isinstance(base, ast.Name):
+                    below.setdefault(base.id, []).append(node)
+    derived: dict[ast.ClassDef, None] = dict.fromkeys(found)
+    for definition in found:  # which grows
+        for lower in below.pop(definition.name, ()):
+            if lower not in derived:
+                derived[lower] = None
+                found.append(lower)
+    return set(derived)
 
 
 def _rebased(use: Use, ctx: Context) -> Change:
@@ -95,6 +147,7 @@ def _rebased(use: Use, ctx: Context) -> Change:
     if not isinstance(definition, ast.ClassDef) or not use.certain:
         raise NoFix(f"`{ctx.text(use.node)}` may stand for something else in line {use.node.lineno}")
     check_class(definition, ctx)
+    escaping.check(definition, ctx)
     if attribute := next(_script_only(definition, ctx), None):
         raise NoFix(f"`.{attribute}` exists only on a TorchScript module")
     if any(
@@ -105,12 +158,17 @@ def _rebased(use: Use, ctx: Context) -> Change:
     return ctx.renamed(use, "torch.nn.Module")
 
 
+def _named_so(ctx: Context) -> Iterator[ast.Attribute]:
+    """The places of the file that read an attribute that only a TorchScript module has."""
+    for node in ctx.uses.flow.parents:
+        if isinstance(node, ast.Attribute) and node.attr in _SCRIPT_ONLY:
+            yield node
+
+
 def _script_only(definition: ast.ClassDef, ctx: Context) -> Iterator[str]:
     """What the file reads from instances of the class that only a TorchScript module has."""
     inside = {node for part in definition.body for node in ast.walk(part)}
-    for node in ctx.uses.flow.parents:
-        if not isinstance(node, ast.Attribute) or node.attr not in _SCRIPT_ONLY:
-            continue
+    for node in ctx.uses.once(_SCRIPT_ONLY, lambda: list(_named_so(ctx))):
         owner: ast.AST | None = node.value
         if isinstance(owner, ast.Name) and owner.id == "self" and node in inside:
             yield node.attr

@@ -10,6 +10,7 @@ from torchmigrate.model.findings import Change
 from torchmigrate.rewrite.changes import DropArguments, Remove, Rename, replace
 from torchmigrate.semantics.calls import arguments, value
 
+from .._authoring import purpose
 from .chain import Chain
 
 
@@ -30,7 +31,13 @@ def compiled(chain: Chain, model: ast.expr, because: str = "it is saved") -> Fix
 def eager(chain: Chain, model: ast.expr, title: str, because: str = "it is saved") -> Fix:
     """``script(model)`` → ``model``. Raises NoFix as `compiled` does."""
     _check(chain, because)
-    changes = (*without_wrappers(chain), replace(chain.call, "{model}", model=model))
+    purpose.check_left(chain.call, model, chain.use.place, chain.ctx)
+    statement = chain.flow.parents[chain.call]
+    is_same = isinstance(statement, ast.Assign) and [*map(ast.unparse, statement.targets)] == [
+        ast.unparse(model)
+    ]
+    change = chain.ctx.removed(chain.use.place) if is_same else replace(chain.call, "{model}", model=model)
+    changes = (*without_wrappers(chain), change)
     return Fix(changes, Safety.UNSAFE, title, anytime=True)
 
 

@@ -15,7 +15,7 @@ from torchmigrate.model.findings import Change
 from torchmigrate.rewrite.changes import Insert, Remove, ReplaceStatement, replace, template
 from torchmigrate.semantics.calls import arguments
 
-from .._authoring import bindings
+from .._authoring import bindings, purpose
 from .._authoring.authoring import FREEZES, OPTIMIZES
 from .._script import choice
 from . import telling
@@ -52,7 +52,9 @@ def compiled_in_place(chain: Chain, model: ast.expr, leaves: NoFix) -> Fix:
     telling.check(chain, model, target, [chain.call, *(statement.value for statement in frozen)])
     chain.members += [statement.value.func for statement in frozen if isinstance(statement.value, ast.Call)]
     uncompiled = choice.uncompiled("module", ctx)
-    if not uncompiled and ctx.options.minimum < _COMPILE_METHOD:
+    if uncompiled:
+        purpose.check_left(chain.call, model, chain.use.place, ctx)
+    elif ctx.options.minimum < _COMPILE_METHOD:
         raise NoFix("`Module.compile` needs torch 2.1")
     changes = [
         *(Remove(statement) for statement in frozen),

@@ -10,6 +10,7 @@ from torchmigrate.api import Fix, Kind, NoFix, NotYet, Safety
 from torchmigrate.rewrite.changes import Rename, replace
 from torchmigrate.semantics.calls import arguments
 
+from .._authoring import purpose
 from .._authoring.authoring import is_traced, traced_at, traces
 from .._export.values import binding_of
 from . import choice, controlflow, fate
@@ -74,6 +75,7 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
         return _compiled(use, ctx, mends) if alias is None else referenced(alias, ctx)
     if isinstance(function, ast.Name) and function.id == name:
         return Fix((ctx.removed(use.place), *mends), Safety.UNSAFE, title, anytime=True)
+    purpose.check_left(call, function, use.place, ctx)
     changes = (replace(call, "{function}", function=function), *mends)
     return Fix(changes, Safety.UNSAFE, title, anytime=True)
 

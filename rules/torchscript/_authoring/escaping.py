@@ -1,0 +1,69 @@
+"""Where another file may find that a class of TorchScript modules has become a plain one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import NoFix
+from torchmigrate.semantics.dataflow import is_returned
+
+from .authoring import BASES, SAVE_METHODS, SAVES
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context
+
+ASKS = (*BASES, *SAVES, *SAVE_METHODS)
+"""What a rule must put into its ``asks`` to call `check`."""
+
+_SCRIPT_ONLY = ("save", "save_to_buffer", "_save_for_lite_interpreter", "graph_for", "code_with_constants")
+
+
+def check(definition: ast.ClassDef, ctx: Context) -> None:
+    """Raises NoFix where another file derives from a class, saves its instances, or is given them and saves something."""
+    name = re.escape(definition.name)
+    derived = ((name, "script_method"), (rf"(?m)^[ \t]*class\s+\w+\s*\([^)]*\b{name}\b",))
+    for path, line in ctx.project.spelling(derived, beside=ctx.source.path):
+        raise NoFix(
+            f"{ctx.project.shown(path)}:{line} derives from `{definition.name}`, and has to change with it"
+        )
+    saved = ((name,), (rf"(?<!\btorch)\.(?:{'|'.join(_SCRIPT_ONLY)})\(", rf"(?<!class ){name}\("))
+    for path, line in ctx.project.spelling(saved, beside=ctx.source.path):
+        raise NoFix(
+            f"{ctx.project.shown(path)}:{line} may ask `{definition.name}` for what only a TorchScript module has"
+        )
+    if (given := _given_away(definition, ctx)) is not None:
+        for mention in ctx.project.uses(*SAVES, *SAVE_METHODS):
+            raise NoFix(
+                f"line {given} gives an instance away, and {mention.path}:{mention.line} saves TorchScript"
+            )
+
+
+def _given_away(definition: ast.ClassDef, ctx: Context) -> int | None:
+    """The first line of a function that returns an instance of a class, itself or in a variable."""
+    return ctx.uses.once(_lines, lambda: _lines(ctx)).get(definition.name)
+
+
+def _lines(ctx: Context) -> dict[str, int]:
+    """The classes, by name, of which a function of the file returns an instance, each with the line."""
+    parents, returned, made = ctx.uses.flow.parents, dict[str, int](), dict[tuple[ast.AST, str], str]()
+    for node in parents:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            statement = parents[node]
+            if is_returned(node, parents):
+                returned.setdefault(node.func.id, node.lineno)
+            elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                made[_function(node, parents), statement.targets[0].id] = node.func.id
+    for node in parents:
+        if isinstance(node, ast.Name) and is_returned(node, parents):
+            called = made.get((_function(node, parents), node.id))
+            if called is not None:
+                returned.setdefault(called, node.lineno)
+    return returned
+
+
+def _function(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST:
+    while not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+        node = parents[node]
+    return node
