@@ -34,7 +34,7 @@ from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
-from ._seen.nodes import Function, body_around, names_around, own
+from ._seen.nodes import Function, body_around, entered, names_around, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -65,7 +65,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     allowed = given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given]
     flash = any(isinstance(one, ast.Attribute) and leaf(one) == "FLASH_ATTENTION" for one in allowed)
-    if flash and not _is_compared(use, ctx) and _is_for_attention(_block(use), use, ctx):
+    if flash and not _is_compared(use, ctx) and _is_for_attention(_block(use, ctx), use, ctx):
         yield from advise(use, ctx)
 
 
@@ -78,12 +78,12 @@ def _is_compared(use: Use, ctx: Context) -> bool:
     return any(leaf(one) == "MATH" for one in given if one is not None)
 
 
-def _block(use: Use) -> list[ast.stmt]:
+def _block(use: Use, ctx: Context) -> list[ast.stmt]:
     """What runs under the allowance, as a block or a decorated function."""
     if use.decorated is not None:
         return use.decorated.body
-    statement = use.place.statement
-    return statement.body if isinstance(statement, ast.With) else []
+    held = entered(use, ctx)
+    return held[0].body if held is not None else []
 
 
 def _is_for_attention(block: list[ast.stmt], use: Use, ctx: Context) -> bool:

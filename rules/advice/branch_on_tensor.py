@@ -28,14 +28,14 @@ torch/_higher_order_ops/cudagraph_conditional_nodes.py.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 
 from ._seen.advice import advise
-from ._seen.compiled import code_of, compiled
-from ._seen.nodes import own
+from ._seen.compiled import code_of, compiled, statements
+from ._seen.nodes import entered, own
 from ._seen.tensors import is_test
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ rule = Rule(
     message="this branch on a tensor's value splits the graph or stops the export; `torch.cond` keeps both sides in it",
     since=(2, 4),
     default=False,
-    kinds=frozenset({Kind.CALL, Kind.DECORATOR}),
+    kinds=frozenset({Kind.CALL, Kind.DECORATOR, Kind.REFERENCE}),
 )
 
 _LEAVES = (
@@ -75,19 +75,21 @@ _GRAPHS = (
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.symbol in _CAPTURES:
-        captured = use.place.statement
-        if isinstance(captured, ast.With) and any(item.context_expr is use.call for item in captured.items):
-            yield from _branches(captured.body, use, ctx, use.place.scope, graphs=True)
+        captured = entered(use, ctx)
+        if captured is not None:
+            yield from _branches(captured[0].body, use, ctx, use.place.scope, graphs=True)
         return
     defined = compiled(use, ctx)
     code = code_of(defined) if defined is not None else None
     if code is not None:
-        scope = next(scope for scope in ctx.uses.scopes.all if scope.node is code)
-        yield from _branches(code.body, use, ctx, scope, graphs=use.symbol.endswith("make_graphed_callables"))
+        scope = next((scope for scope in ctx.uses.scopes.all if scope.node is code), use.place.scope)
+        yield from _branches(
+            statements(code), use, ctx, scope, graphs=use.symbol.endswith("make_graphed_callables")
+        )
 
 
 def _branches(
-    body: list[ast.stmt], use: Use, ctx: Context, scope: Scope, *, graphs: bool
+    body: Sequence[ast.AST], use: Use, ctx: Context, scope: Scope, *, graphs: bool
 ) -> Iterator[Finding]:
     for node in own(body):
         if not isinstance(node, (ast.If, ast.IfExp)) or not is_test(node.test, use, ctx, scope):

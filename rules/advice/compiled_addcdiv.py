@@ -32,7 +32,7 @@ from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
-from ._seen.compiled import code_of, compiled, values_of
+from ._seen.compiled import code_of, compiled, statements, values_of
 from ._seen.nodes import own
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ rule = Rule(
     "older releases on CUDA and XPU",
     since=(2, 12),
     default=False,
-    kinds=frozenset({Kind.CALL, Kind.DECORATOR}),
+    kinds=frozenset({Kind.CALL, Kind.DECORATOR, Kind.REFERENCE}),
 )
 
 _DIVIDE = frozenset({"Adam", "AdamW", "NAdam", "Adamax", "Adagrad", "RMSprop"})
@@ -64,7 +64,11 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     defined = compiled(use, ctx)
     code = code_of(defined) if defined is not None else None
-    calls = [node.func for node in own(code.body) if isinstance(node, ast.Call)] if code is not None else []
+    calls = (
+        [node.func for node in own(statements(code)) if isinstance(node, ast.Call)]
+        if code is not None
+        else []
+    )
     if any(leaf(function) in _ADDCDIV or _is_step(function, use, ctx) for function in calls):
         yield from advise(use, ctx)
 

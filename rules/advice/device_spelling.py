@@ -19,7 +19,10 @@ Brings: the same code on other accelerators; nothing gets faster.
 When not: the code around is for this device alone. Nothing is said in functions, classes and files that are named after
 the device, where a test of the device's name or a switch called after it decides or another branch is for another device, in files that use what only this device has (`torch.cuda.Event`,
 NVTX, NCCL, Triton, the state of CUDA's random numbers), that name `"cuda"` or `"cuda:0"` without asking or know `torch.accelerator` already,
-beside a `model.cuda()` and where one stands in the file that nothing asks for, where devices are counted for `CUDA_VISIBLE_DEVICES`, in tests, and in projects with kernels of their own in CUDA.
+beside a `model.cuda()` and where one stands in the file that nothing asks for, where a module beside it that it imports has CUDA as its default,
+where devices are counted for `CUDA_VISIBLE_DEVICES`, in tests, and in projects with kernels of their own in CUDA.
+
+A device is not chosen anew in files with float64 and FlexAttention, which MPS lacks.
 
 Source: https://docs.pytorch.org/docs/stable/accelerator.html; torch 2.6, 2.7, 2.9, 2.10 and 2.15 wheels:
 torch/accelerator/__init__.py, torch/accelerator/memory.py.
@@ -28,6 +31,7 @@ torch/accelerator/__init__.py, torch/accelerator/memory.py.
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -89,7 +93,7 @@ _QUIET = frozenset(
 _ONE_KIND = re.compile(
     (
         r"\.to\(\s*[\"'](?:cuda|xpu)|device[\"']?\s*(?::[^=\n]{1,40}=|[=:])\s*[\"'](?:cuda|xpu)(?![\"']\s*if)"
-        r"|[\"'](?:cuda|xpu):(?![^\"'\n]*[\"']\s*if\b)|torch\.device\(\s*[\"'](?:cuda|xpu)[\"']\s*(?:,|\)(?!\s*if\b))"
+        r"|[\"'](?:cuda|xpu)[:{](?![^\"'\n]*[\"']\s*if\b)|torch\.device\(\s*[\"'](?:cuda|xpu)[\"']\s*(?:,|\)(?!\s*if\b))"
         rf"|\b(?!backends\b)\w+\.(?:cuda|xpu)\.(?!(?:{_PORTABLE})\b)\w|torch\.version\.(?:cuda|hip)|ProfilerActivity\.(?:CUDA|XPU)"
         r"|\.cuda\(\s*[\w.]+\s*[,)]|\b\w+\.cuda\.\w+\(\s*(?:device\s*=\s*)?[\"']cuda|\bfork_rng\((?![^)\n]*device_type)"
         r"|\b(?!\w*swith\b)\w+\(\s*[\"'](?:cuda|xpu)[\"']\s*[,)](?!\s*if\b)|\b(?:cuda_stream|sycl_queue)\b"
@@ -103,6 +107,11 @@ _ASKED = re.compile(
 """CUDA's name where it was asked whether there is a device."""
 
 _KNOWN = re.compile(rb"torch\.accelerator\b|hasattr\(\s*torch\s*,\s*[\"']accelerator[\"']")
+
+_NOT_EVERYWHERE = re.compile(
+    rb"torch\.(?:float64|double|complex128)\b|\.double\(\)|dtype\s*=\s*[\"'](?:float64|double)[\"']|\bflex_attention\b"
+)
+"""What some accelerator lacks, so that code which falls back on the CPU today would fail on it: MPS has no float64."""
 
 _ASKS = re.compile(r"(?i)cuda|gpu|device|available")
 
@@ -121,6 +130,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if any(_moves(node) for node in _unguarded(body_around(use, ctx))):
         return
     if use.symbol == _AVAILABLE:
+        if _NOT_EVERYWHERE.search(ctx.source.text):
+            return
         parents = ctx.uses.flow.parents
         for test in _tests(use, ctx):
             instead = _instead(test, parents)
@@ -129,7 +140,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
                 yield from advise(use, ctx, message, at=None if test is use.call else test, since=(2, 7))
         return
     new, since = _SYMBOLS[use.symbol]
-    if _is_among_devices(use) or (new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text):
+    if _is_among_devices(use, ctx) or (new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text):
         return
     raises = "; it raises where there is none" if new in _QUIET else ""
     yield from advise(
@@ -141,7 +152,29 @@ def _is_of_one_kind(ctx: Context) -> bool:
     """Whether the file is for one kind of device, or knows `torch.accelerator` already."""
     text = ctx.source.text
     named = _ONE_KIND.search(_ASKED.sub(b"", text)) or _KNOWN.search(text)
-    return bool(named) or needs_library(ctx) or (b".cuda(" in text and _moves_unasked(ctx.source.tree))
+    return (
+        bool(named)
+        or needs_library(ctx)
+        or _helps_one_kind(ctx)
+        or (b".cuda(" in text and _moves_unasked(ctx.source.tree))
+    )
+
+
+_MOVED = ((), (r"\bdevice\b[^=,()\n]{0,40}=\s*[\"']cuda[\"']\s*[,)]",))
+"""A parameter whose device is CUDA unless somebody says otherwise."""
+
+
+def _helps_one_kind(ctx: Context) -> bool:
+    """Whether the file asks for no device, and a module beside it, which it imports, is for CUDA unless told otherwise."""
+    if b"is_available" in ctx.source.text:
+        return False
+    folder = os.path.dirname(os.path.abspath(ctx.source.path))
+    beside = [
+        os.path.join(folder, f"{node.module}.py")
+        for node in ctx.source.tree.body
+        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module and "." not in node.module
+    ]
+    return bool(beside and ctx.project.spelling(_MOVED, beside="", among=beside))
 
 
 def _unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
@@ -218,10 +251,11 @@ def _is_for_one_device(use: Use, ctx: Context) -> bool:
     return any(_names_kind(part, use, ctx) for test in tests for part in ast.walk(test))
 
 
-def _is_among_devices(use: Use) -> bool:
-    """Whether a use stands in one of several branches, of which another is for another kind of device."""
+def _is_among_devices(use: Use, ctx: Context) -> bool:
+    """Whether a use stands in one of several branches, or a function has one, of which another is for another kind of device."""
     tests = [outer for outer in use.place.ancestors() if isinstance(outer, ast.If)]
     tests += [other for test in tests for other in test.orelse if isinstance(other, ast.If)]
+    tests += [other for other in body_around(use, ctx) if isinstance(other, ast.If)]
     return any(_OTHER_DEVICE.search(ast.unparse(outer.test)) for outer in tests)
 
 

@@ -33,7 +33,7 @@ from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
-from ._seen.loops import Loop, element_of, loops, mentions
+from ._seen.loops import Loop, element_of, is_unbound_batch, loops, mapped_over, mentions
 from ._seen.nodes import body_around, own
 
 if TYPE_CHECKING:
@@ -45,12 +45,17 @@ rule = Rule(
     message="`{symbol}` is called for one matrix of a batch after the other; one call takes the whole batch",
     since=(2, 12),
     default=False,
-    kinds=frozenset({Kind.CALL}),
+    kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
 )
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    if use.kind is Kind.REFERENCE:
+        over = mapped_over(use.node, use.parents[-1]) if isinstance(use.node, ast.expr) else None
+        if over is not None and is_unbound_batch(over, use, ctx):
+            yield from advise(use, ctx)
+        return
     if use.call is None or not use.call.args:
         return
     for loop in loops(use):

@@ -36,7 +36,7 @@ from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
-from ._seen.nodes import own
+from ._seen.nodes import entered, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -59,13 +59,14 @@ _RANGES = frozenset({"record_function", "range_push", "range_start", "annotate"}
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    captured, call = use.place.statement, use.call
-    if call is None or not isinstance(captured, ast.With):
+    call, held = use.call, entered(use, ctx)
+    if call is None or held is None:
         return
     if any(keyword.arg in (None, "enable_annotations") for keyword in call.keywords):
         return
+    captured, as_entered = held
     opened = [item.context_expr for item in captured.items]
-    within = opened[next((n for n, one in enumerate(opened) if one is call), len(opened)) :]
+    within = opened[opened.index(as_entered) :]
     if any(isinstance(node, ast.Call) and _is_range(node.func) for node in own([*within, *captured.body])):
         yield from advise(use, ctx)
     elif _TRACED.search(ctx.source.text) and ctx.uses.once(

@@ -64,9 +64,13 @@ _ACCUMULATED = 256
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     assigned = use.place.statement
-    if not isinstance(assigned, ast.Assign) or _DECIDED.search(ctx.source.text):
+    if isinstance(assigned, ast.Assign):
+        value = assigned.value
+    elif isinstance(use.node, ast.Call) and leaf(use.node.func) == "setattr" and len(use.node.args) == 3:
+        value = use.node.args[2]
+    else:
         return
-    raised = _number(assigned.value, use, ctx)
+    raised = None if _DECIDED.search(ctx.source.text) else _number(value, use, ctx)
     if raised is not None and raised > _DEFAULT.get(use.symbol.rpartition(".")[2], _ACCUMULATED):
         yield from advise(use, ctx)
 

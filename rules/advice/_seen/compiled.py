@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
+
+from torchmigrate.semantics.resolve import leaf
 
 from .nodes import Function
 
@@ -18,7 +20,7 @@ _SAME = frozenset(
 """Methods of a module that give the module back."""
 _DEPTH = 8
 
-Definition = Function | ast.ClassDef
+Definition = Function | ast.Lambda | ast.ClassDef
 
 
 def compiled(use: Use, ctx: Context) -> Definition | None:
@@ -26,7 +28,7 @@ def compiled(use: Use, ctx: Context) -> Definition | None:
     if use.decorated is not None:
         return use.decorated
     if use.call is None:
-        return None
+        return _partly(use)
     if use.symbol.startswith(".") and isinstance(
         use.node, ast.Attribute
     ):  # of the module itself: `model.compile()`
@@ -34,7 +36,24 @@ def compiled(use: Use, ctx: Context) -> Definition | None:
     return None if not use.call.args else _definition(use.call.args[0], use.place.scope, use, ctx, _DEPTH)
 
 
-def code_of(defined: Definition) -> Function | None:
+def _partly(use: Use) -> Definition | None:
+    """What ``@partial(torch.compile, …)`` decorates."""
+    around, statement = use.parents[-1] if use.parents else None, use.place.statement
+    if not (
+        isinstance(around, ast.Call) and leaf(around.func) == "partial" and around.args[:1] == [use.node]
+    ):
+        return None
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return statement if around in statement.decorator_list else None
+    return None
+
+
+def statements(code: Function | ast.Lambda) -> Sequence[ast.AST]:
+    """What runs of a function, or the expression of a lambda."""
+    return [code.body] if isinstance(code, ast.Lambda) else code.body
+
+
+def code_of(defined: Definition) -> Function | ast.Lambda | None:
     """What runs when it is called: a function itself, a module's ``forward``."""
     if not isinstance(defined, ast.ClassDef):
         return defined
@@ -46,6 +65,8 @@ def code_of(defined: Definition) -> Function | None:
 def _definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth: int) -> Definition | None:
     if depth == 0:
         return None
+    if isinstance(node, ast.Lambda):
+        return node
     if isinstance(node, ast.Name):
         owner = scope.find(node.id)
         every = owner.bindings[node.id] if owner is not None else []

@@ -24,7 +24,7 @@ _ALIKE = frozenset({"shape", "size", "dtype", "device", "ndim"})
 
 
 class Loop(NamedTuple):
-    """A ``for`` statement, or one ``for`` of a comprehension."""
+    """A ``for`` statement, one ``for`` of a comprehension, a ``map``, or a ``while`` that counts."""
 
     target: ast.expr
     over: ast.expr
@@ -33,15 +33,56 @@ class Loop(NamedTuple):
 
 def loops(use: Use) -> Iterator[Loop]:
     """The loops around a use inside of its function, the innermost first."""
-    for parent in reversed(use.parents):
-        if isinstance(parent, (ast.ListComp, ast.GeneratorExp)) and len(parent.generators) == 1:
+    for parent, around in zip(use.parents[::-1], [*use.parents[-2::-1], None], strict=True):
+        if isinstance(parent, (ast.ListComp, ast.GeneratorExp, ast.DictComp)) and len(parent.generators) == 1:
             (only,) = parent.generators
-            yield Loop(only.target, only.iter, [parent.elt])
+            yield Loop(
+                only.target, only.iter, [parent.value if isinstance(parent, ast.DictComp) else parent.elt]
+            )
+        elif isinstance(parent, ast.Lambda) and len(parent.args.args) == 1:
+            over = mapped_over(parent, around)
+            if over is not None:
+                yield Loop(ast.Name(parent.args.args[0].arg, ast.Load()), over, [parent.body])
     for outer in use.place.ancestors():
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return
         if isinstance(outer, ast.For):
             yield Loop(outer.target, outer.iter, [*outer.body])
+        elif isinstance(outer, ast.While):
+            counting = _counting(outer, use)
+            if counting is not None:
+                yield counting
+
+
+def mapped_over(function: ast.expr, around: ast.AST | None) -> ast.expr | None:
+    """What ``map(function, over)`` goes over, where ``around`` is that call."""
+    if not (isinstance(around, ast.Call) and isinstance(around.func, ast.Name) and around.func.id == "map"):
+        return None
+    return around.args[1] if len(around.args) == 2 and around.args[0] is function else None
+
+
+def _counting(loop: ast.While, use: Use) -> Loop | None:
+    """``while i < n: …; i += 1`` from 0 on, as the ``for i in range(n)`` that it is."""
+    test = loop.test
+    if not (isinstance(test, ast.Compare) and isinstance(test.left, ast.Name)):
+        return None
+    counter = test.left.id
+    steps = [
+        part for part in own(loop.body) if isinstance(part, ast.AugAssign) and _root(part.target) == counter
+    ]
+    scope = use.place.scope.find(counter)
+    starts = (
+        [one.value for one in scope.bindings[counter] if one.value is not None] if scope is not None else []
+    )
+    if (
+        [type(op) for op in test.ops] != [ast.Lt]
+        or [ast.unparse(step) for step in steps] != [f"{counter} += 1"]
+        or steps[0] is not loop.body[-1]
+        or [ast.unparse(start) for start in starts] != ["0"]
+    ):
+        return None
+    until = ast.Call(ast.Name("range", ast.Load()), [test.comparators[0]], [])
+    return Loop(test.left, until, [*loop.body[:-1]])
 
 
 def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
@@ -59,7 +100,7 @@ def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
         )
     if isinstance(node, ast.Name):
         same = isinstance(target, ast.Name) and target.id == node.id and not _is_bound(node.id, loop)
-        return same and _is_unbound_batch(over, use, ctx)
+        return same and is_unbound_batch(over, use, ctx)
     if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)):
         return False
     index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
@@ -86,7 +127,7 @@ def mentions(node: ast.AST, loop: Loop) -> bool:
     )
 
 
-def _is_unbound_batch(over: ast.expr, use: Use, ctx: Context) -> bool:
+def is_unbound_batch(over: ast.expr, use: Use, ctx: Context) -> bool:
     """Whether a loop goes over a tensor, or over what its ``unbind`` gives."""
     if isinstance(over, ast.Call) and leaf(over.func) == "unbind":
         return not over.keywords and (isinstance(over.func, ast.Attribute) or bool(over.args))

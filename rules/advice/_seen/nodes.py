@@ -1,4 +1,4 @@
-"""The nodes of a function that run when it runs, and the definitions around a use."""
+"""The nodes of a function that run when it runs, what a context manager is entered for, and the definitions around a use."""
 
 from __future__ import annotations
 
@@ -36,3 +36,22 @@ def names_around(use: Use) -> Iterator[str]:
     for outer in use.place.ancestors():
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield outer.name
+
+
+def entered(use: Use, ctx: Context) -> tuple[ast.With, ast.expr] | None:
+    """The ``with`` of a context manager, at once or from the variable that keeps it alone, and its expression there."""
+    statement = use.place.statement
+    if isinstance(statement, ast.With):
+        return next(
+            ((statement, item.context_expr) for item in statement.items if item.context_expr is use.call),
+            None,
+        )
+    if not (isinstance(statement, ast.Assign) and statement.value is use.call and use.call is not None):
+        return None
+    for part in own(body_around(use, ctx)):
+        for item in part.items if isinstance(part, ast.With) else ():
+            named = item.context_expr
+            if isinstance(named, ast.Name) and ctx.uses.flow.definition(named, use.place.scope) is use.call:
+                assert isinstance(part, ast.With)
+                return part, named
+    return None
