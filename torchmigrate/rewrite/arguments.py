@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import libcst as cst
 
 from .comments import lost
+from .line_ends import is_broken
 
 _SPACE = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
@@ -32,7 +33,7 @@ def joined(call: cst.Call) -> cst.Call:
         return call
     bare = only.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
     on_line = call.with_changes(whitespace_before_args=cst.SimpleWhitespace(""), args=[bare])
-    is_short = "\n" not in cst.Module([]).code_for_node(bare)
+    is_short = not is_broken(cst.Module([]).code_for_node(bare))
     return on_line if is_short and not lost(call, [on_line]) else call
 
 

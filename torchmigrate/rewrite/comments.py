@@ -9,6 +9,8 @@ import libcst as cst
 
 from torchmigrate.text.directives import without_directives
 
+from .line_ends import is_broken
+
 Line = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
 
@@ -41,7 +43,7 @@ def beside(statement: Line, gone: Sequence[cst.Comment]) -> Line:
     """The statement with comments that were inside: one behind it where it is short, else on lines before it."""
     if isinstance(statement, cst.SimpleStatementLine) and len(gone) == 1:
         trailing = statement.trailing_whitespace
-        if trailing.comment is None and "\n" not in cst.Module([]).code_for_node(statement).strip():
+        if trailing.comment is None and not is_broken(cst.Module([]).code_for_node(statement).strip()):
             space = cst.SimpleWhitespace("  ")
             return statement.with_changes(
                 trailing_whitespace=trailing.with_changes(whitespace=space, comment=gone[0])

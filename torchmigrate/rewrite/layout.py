@@ -13,6 +13,7 @@ import libcst as cst
 from torchmigrate.model.findings import Span
 
 from .comments import comments
+from .line_ends import is_broken, line_at, line_end, line_start
 from .region import Region, parents_of, spans_of
 
 _NO_COMMA = cst.MaybeSentinel.DEFAULT
@@ -49,8 +50,8 @@ class _Long:
         """The call with its arguments on a line of their own if they fit, else on a line each."""
         arguments = self.call.args
         has_comma = isinstance(arguments[-1].comma, cst.Comma)
-        is_broken = _is_on_own_line(self.call)
-        if not (has_comma or is_broken) and len(self.indent) + 4 + len(_listed(arguments)) <= limit:
+        is_apart = _is_on_own_line(self.call)
+        if not (has_comma or is_apart) and len(self.indent) + 4 + len(_listed(arguments)) <= limit:
             last = arguments[-1].with_changes(whitespace_after_arg=self._line(""))
             return self.call.with_changes(
                 args=[*arguments[:-1], last], whitespace_before_args=self._line("    ")
@@ -94,12 +95,12 @@ def _too_long(region: Region, module: cst.Module, limit: int) -> _Long | None:
     for node, span in sorted(spans.items(), key=lambda item: (item[1].start, -item[1].end)):
         if not isinstance(node, cst.Call) or node in region.spans or not node.args:
             continue
-        line = _line(text, span.start)
-        own_line = _line(text, spans[node.args[0]].start) if _is_on_own_line(node) else ""
+        line = line_at(text, span.start)
+        own_line = line_at(text, spans[node.args[0]].start) if _is_on_own_line(node) else ""
         if len(own_line) > limit or (len(line) > limit and _may_break(text, node, span)):
             statement = _statement(node, parents)
             if statement is not None:
-                around = _indent(_line(text, spans[statement].start))
+                around = _indent(line_at(text, spans[statement].start))
                 return _Long(node, _indent(line), _indent(line).removeprefix(around))
     return None
 
@@ -115,9 +116,9 @@ def _statement(node: cst.CSTNode, parents: Mapping[cst.CSTNode, cst.CSTNode]) ->
 
 def _may_break(text: bytes, call: cst.Call, span: Span) -> bool:
     """Whether the call stands on one line, and its arguments on lines of their own would be worth it."""
-    code = text[span.start : span.end]
-    behind = text[span.end : text.find(b"\n", span.end)].split(b"#")[0]
-    is_plain = b"\n" not in code and not isinstance(call.args[0].value, cst.GeneratorExp)
+    code = text[span.start : span.end].decode()
+    behind = text[span.end : line_end(text, span.end)].split(b"#")[0]
+    is_plain = not is_broken(code) and not isinstance(call.args[0].value, cst.GeneratorExp)
     return is_plain and len(_listed(call.args)) >= _WORTHWHILE and len(behind) < _BEHIND
 
 
@@ -127,19 +128,16 @@ def _is_on_own_line(call: cst.Call) -> bool:
     return (
         all(isinstance(space, cst.ParenthesizedWhitespace) for space in ends)
         and not comments([call])
-        and "\n" not in _listed(call.args[:-1])
-        and "\n" not in _listed([call.args[-1].with_changes(whitespace_after_arg=cst.SimpleWhitespace(""))])
+        and not is_broken(_listed(call.args[:-1]))
+        and not is_broken(
+            _listed([call.args[-1].with_changes(whitespace_after_arg=cst.SimpleWhitespace(""))])
+        )
     )
 
 
 def _listed(arguments: Sequence[cst.Arg]) -> str:
     code = cst.Module([]).code_for_node
     return ", ".join(code(argument.with_changes(comma=_NO_COMMA)) for argument in arguments)
-
-
-def _line(text: bytes, offset: int) -> str:
-    end = text.find(b"\n", offset)
-    return text[text.rfind(b"\n", 0, offset) + 1 : end if end >= 0 else len(text)].decode()
 
 
 def _indent(line: str) -> str:
@@ -168,8 +166,8 @@ def _with(module: cst.Module, call: cst.Call, new: cst.Call) -> cst.Module:
 def hang_of(region: Region, call: cst.Call, argument: cst.Arg) -> str:
     """How much further than the line of its call the line of an argument is indented; nothing if that begins otherwise."""
     start = region.spans[argument].start
-    around, own = _line(region.text, region.spans[call].start), _line(region.text, start)
-    begins_line = not region.text[:start].decode().rpartition("\n")[2].strip()
+    around, own = line_at(region.text, region.spans[call].start), line_at(region.text, start)
+    begins_line = not region.text[line_start(region.text, start) : start].strip()
     return _indent(own).removeprefix(_indent(around)) if begins_line else ""
 
 

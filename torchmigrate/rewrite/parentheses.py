@@ -7,6 +7,8 @@ from typing import TypeVar
 
 import libcst as cst
 
+from .line_ends import is_broken
+
 Expression = TypeVar("Expression", bound=cst.BaseExpression)
 
 
@@ -71,7 +73,7 @@ def fitted(node: Expression, role: Role) -> Expression:
 
 def unneeded(node: Expression, role: Role) -> Expression:
     """The expression without the parentheses that it had for this role alone; those of tuples, and around several lines, stay."""
-    if len(node.lpar) != 1 or isinstance(node, cst.Tuple) or "\n" in cst.Module([]).code_for_node(node):
+    if len(node.lpar) != 1 or isinstance(node, cst.Tuple) or is_broken(cst.Module([]).code_for_node(node)):
         return node
     bare: Expression = node.with_changes(lpar=[], rpar=[])
     return bare if role > _strength(bare) else node

@@ -20,6 +20,7 @@ from .clauses import annotated, without_items
 from .definitions import declared, undecorated
 from .import_statements import extended, without_names
 from .layout import hang_of, outdented
+from .line_ends import is_broken
 from .literals import with_suffix, with_text
 from .operands import without_operands
 from .parentheses import fitted, parenthesized, role_of, unneeded
@@ -185,7 +186,7 @@ class _Surgery(cst.CSTTransformer):
         if not self.region.holds(node):
             code = self.region.source.segment(node)
             inner = cst.parse_expression(f"({code})")
-            return inner if "\n" in code else inner.with_changes(lpar=inner.lpar[1:], rpar=inner.rpar[:-1])
+            return inner if is_broken(code) else inner.with_changes(lpar=inner.lpar[1:], rpar=inner.rpar[:-1])
         found = self.region.expression(node)
         if found in self.path and found not in self.done:
             found.visit(self)  # it lies behind what takes it
@@ -201,7 +202,7 @@ class _Surgery(cst.CSTTransformer):
     def _breaks(self, node: cst.BaseExpression) -> bool:
         """Whether an expression would end at a line break outside of brackets."""
         code = self.region.module.code_for_node(node)
-        return "\n" in code and not node.lpar and not _stands_alone(code)
+        return is_broken(code) and not node.lpar and not _stands_alone(code)
 
     def _replaced(self, change: say.Replace, original: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
         assert isinstance(original, cst.BaseExpression)
