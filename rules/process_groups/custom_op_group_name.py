@@ -45,7 +45,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
-from torchmigrate.project.project import module_path
+from torchmigrate.project.modules import module_path
 
 from ._conversion.conversion import Conversion
 from ._conversion.reading import Reading

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 from torchmigrate.gates.languages import language_of
 from torchmigrate.gates.spelling import spelling_of
-from torchmigrate.project.project import module_path
+from torchmigrate.project.modules import module_path
 
 _FROM = re.compile(
     rb"from[ \t\\\r\n]*(?<!\wfrom)((?:\.[ \t]*)*[\w.]*)[ \t\\\r\n]*(?<!\w)import\b"

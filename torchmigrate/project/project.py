@@ -6,17 +6,15 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchmigrate.gates.kinds import kind_of
 from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Fix
-from torchmigrate.model.symbols import join, segments
 from torchmigrate.model.vocabulary import Kind, Safety
 from torchmigrate.project import texts
-from torchmigrate.project.folders import is_within
-from torchmigrate.semantics.links import Links
+from torchmigrate.project.modules import module_path, stem
+from torchmigrate.project.project_links import ProjectLinks
 
 if TYPE_CHECKING:
     from torchmigrate.project.mentions import Mention
@@ -68,7 +66,7 @@ class Project:
         self._texts: dict[str, bytes] = {}
         self._room = _ROOM
         for path in self._paths:
-            self._by_stem.setdefault(_stem(path), []).append(path)
+            self._by_stem.setdefault(stem(path), []).append(path)
 
     def __getstate__(self) -> dict[str, object]:
         """Without the texts, which another process reads faster than it is sent them."""
@@ -203,119 +201,12 @@ class Project:
     def headers(self, spelled: str) -> list[str]:
         """The files that ``#include <a/b.h>`` may mean, wherever they lie; ``spelled`` is normal."""
         suffix = os.sep + spelled.lstrip(f"{os.pardir}{os.sep}")
-        return [path for path in self._by_stem.get(_stem(spelled), ()) if path.endswith(suffix)]
+        return [path for path in self._by_stem.get(stem(spelled), ()) if path.endswith(suffix)]
 
     def modules(self, parts: list[str]) -> list[str]:
         """The files that an absolute import of the module ``parts`` may mean, wherever they lie."""
         suffix = os.sep + os.path.join(*parts)
         return [path for path in self._by_stem.get(parts[-1], ()) if module_path(path).endswith(suffix)]
-
-
-class ProjectLinks(Links):
-    """The links of one file; see `Links`."""
-
-    def __init__(self, project: Project, path: str) -> None:
-        self._project = project
-        self._path = path
-        self._known: dict[str, str | None] = {}
-
-    def resolve(self, name: str) -> str | None:
-        """Torch's name for a qualified name of the project, or None."""
-        if not self._project.exports:
-            return None
-        if name not in self._known:
-            self._known[name] = self._resolve(name)
-        return self._known[name]
-
-    def _resolve(self, name: str) -> str | None:
-        for path, attribute, rest in self.places(name):
-            target = self._project.exports.get(path, {}).get(attribute)
-            if target is not None:
-                return join([target, *rest])
-        return None
-
-    def places(self, name: str) -> Iterator[tuple[str, str, list[str]]]:
-        """The ways to split ``pkg.module.x.y`` into a module's file, a global name of it, and the rest."""
-        dots = len(name) - len(name.lstrip("."))
-        parts = segments(name[dots:])
-        for length in range(len(parts) - 1, -1 if dots else 0, -1):
-            for path in self.files(dots, parts[:length]):
-                yield path, parts[length], parts[length + 1 :]
-
-    def leads(self, name: str) -> bool:
-        """Whether a qualified name is a module of the project that exports something of torch's, or above one."""
-        dots = len(name) - len(name.lstrip("."))
-        tops = [module_path(path) for path in self.files(dots, segments(name[dots:]))]
-        return any(is_within(module_path(path), top) for path in self._project.exports for top in tops)
-
-    def exported(self, module: str) -> Iterable[str]:
-        """The names that ``from module import *`` brings and that stand for something of torch's."""
-        dots = len(module) - len(module.lstrip("."))
-        for path in self.files(dots, segments(module[dots:])):
-            yield from (name for name in self._project.exports.get(path, ()) if not name.startswith("_"))
-
-    def included(self, header: str) -> Mapping[str, str]:
-        """As one that lies beside this file, else as the one of the project whose path ends so."""
-        spelled = os.path.normpath(header)
-        beside = os.path.join(os.path.dirname(self._path), spelled)
-        if beside in self._project:
-            return self._project.exports.get(beside, {})
-        places = [path for path in self._project.headers(spelled) if path != self._path]
-        return self._project.exports.get(places[0], {}) if len(places) == 1 else {}
-
-    def files(self, dots: int, parts: list[str]) -> Iterator[str]:
-        """The files that a module may be: relative to this file's folder, or absolute from a folder above."""
-        folder = os.path.dirname(self._path)
-        if dots:
-            for _ in range(dots - 1):
-                folder = os.path.dirname(folder)
-            base = os.path.join(folder, *parts)
-            yield base + ".py"
-            yield os.path.join(base, "__init__.py")
-        elif parts:
-            for path in self._project.modules(parts):
-                root = module_path(path)
-                for _ in parts:
-                    root = os.path.dirname(root)
-                if len(parts) > 1 or is_within(folder, root) or is_within(folder, _project_of(root)):
-                    yield path
-
-
-class Imported:
-    """Which names the files of a project import from modules of which (last) name; read from their bytes."""
-
-    _IMPORT = re.compile(
-        rb"^[ \t]*from[ \t]+[.\w]*?(\w*)[ \t]+import[ \t]*(\([^)]*\)|[^\r\n;]*)", re.MULTILINE
-    )
-
-    def __init__(self) -> None:
-        self._names: set[tuple[bytes, bytes]] = set()
-
-    def read(self, text: bytes) -> None:
-        """Takes in the ``from`` imports of one file."""
-        for module, names in self._IMPORT.findall(text):
-            self._names.update((module, name) for name in re.findall(rb"\w+|\*", names))
-
-    def has(self, path: str, name: str) -> bool:
-        """Whether some file may import ``name`` from the module at ``path``."""
-        module = os.fsencode(os.path.basename(module_path(path)))
-        return (module, name.encode()) in self._names or (module, b"*") in self._names
-
-
-@lru_cache(1 << 16)
-def module_path(path: str) -> str:
-    """The path without ``.py``, and a package's folder for its ``__init__.py``."""
-    stem = os.path.splitext(path)[0]
-    return os.path.dirname(stem) if os.path.basename(stem) == "__init__" else stem
-
-
-def _stem(path: str) -> str:
-    return os.path.basename(module_path(path))
-
-
-def _project_of(root: str) -> str:
-    """The folder whose files can import from ``root``: the one above a ``src`` folder, else itself."""
-    return os.path.dirname(root) if os.path.basename(root) in ("src", "lib", "python") else root
 
 
 def is_torch_itself(path: str) -> bool:

@@ -11,7 +11,7 @@ from torchmigrate.model.symbols import segments
 from torchmigrate.model.vocabulary import Kind
 from torchmigrate.project.files import Input
 from torchmigrate.project.mentions import Facts, Mention
-from torchmigrate.project.project import module_path
+from torchmigrate.project.modules import module_path
 from torchmigrate.run.cache import Cache, digest
 from torchmigrate.run.snapshot import Stamps
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix, NotYet
 from torchmigrate.foreign.use import LANGUAGES, READS
-from torchmigrate.project.project import module_path
+from torchmigrate.project.modules import module_path
 
 from .sizes import differs
 
