@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -84,6 +84,24 @@ class Asked:
             for error in self._found.errors
             if error.path in self._places or not is_of_interest(error.path) or sorts.wants(error.path)
         ]
+
+    @property
+    def doubts(self) -> Iterable[FileError]:
+        """What is wrong with patterns in the settings; the others hold."""
+        from torchmigrate.project.patterns import malformed
+
+        said: dict[tuple[str, str], None] = {}
+        for profile in self.profiles:
+            settings, place = profile.settings, profile.config_file or "command line"
+            in_files = [pattern for pattern, _ in settings.per_file_ignores]
+            for name, patterns in (("exclude", settings.excluded), ("per-file-ignores", in_files)):
+                for _, text, reason in malformed(patterns):
+                    message = f"`{name}`: the pattern `{text}` matches nothing: {reason}"
+                    said[place, message] = None
+        for place, message in said:
+            from torchmigrate.model.findings import FileError
+
+            yield FileError(place, message)
 
     def trees(self, sorts: Sorts) -> list[Tree]:
         """The trees that the files lie in."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from torchmigrate.cli.known import Known
     from torchmigrate.model.findings import FileError, FileResult, Finding
     from torchmigrate.run.joint import FixResult
-    from torchmigrate.run.profiles import Profile
     from torchmigrate.settings.settings import Settings
 
 
@@ -84,7 +83,7 @@ class Session:
         self.report.paths = [file.path for file in self.inputs]
         self.report.files = len(self.inputs)
         self._fail(asked.errors(sorts))
-        self._fail(_doubts(asked.profiles))
+        self._fail(asked.doubts)
         stated = all(profile.settings.min_version is not None for profile in asked.profiles)
         self.say(options.describe(asked.profiles), wanted=not stated)
         for source in sorted({profile.config_file or "the defaults" for profile in asked.profiles}):
@@ -303,22 +302,3 @@ def _say_what_resolves() -> None:
         output.print_text(
             "warning: --resolve: neither uv nor pip is on PATH; nothing is asked\n", to_stderr=True
         )
-
-
-def _doubts(profiles: Iterable[Profile]) -> Iterable[FileError]:
-    """What is wrong with patterns in the settings; the others hold."""
-    from torchmigrate.project.patterns import malformed
-
-    said: dict[tuple[str, str], None] = {}
-    for profile in profiles:
-        settings, place = profile.settings, profile.config_file or "command line"
-        in_files = [pattern for pattern, _ in settings.per_file_ignores]
-        for name, patterns in (("exclude", settings.excluded), ("per-file-ignores", in_files)):
-            for _, text, reason in malformed(patterns):
-                message = f"`{name}`: the pattern `{text}` matches nothing: {reason}"
-                said[place, message] = None
-    if not said:
-        return []
-    from torchmigrate.model.findings import FileError
-
-    return [FileError(place, message) for place, message in said]
