@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from torchmigrate.semantics.scopes import Scope
 
 _CAPTURES = ("torch.cuda.graph", "torch.cuda.graphs.graph")
-_COMPILES = ("torch.compile", "torch.export.export", "torch.cuda.make_graphed_callables")
+_COMPILES = ("torch.compile", ".compile", "torch.export.export", "torch.cuda.make_graphed_callables")
 
 rule = Rule(
     code="AD921",

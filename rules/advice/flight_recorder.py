@@ -7,6 +7,8 @@ torchcomms as well since torch 2.12, and reads the names `TORCH_FR_…` first; t
     →
     os.environ["TORCH_FR_BUFFER_SIZE"] = "2000"
 
+What images, scripts and workflows set is looked at too.
+
 Needs: torch 2.12 for the other backends.
 
 Brings: the same record of collectives for a hang on gloo or torchcomms as for one on NCCL.
@@ -24,12 +26,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Finding, Kind, Rule, Severity, Sort
+from torchmigrate.model.versions import render
 
 from ._seen.advice import advise
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.documents.context import ReferenceContext
+    from torchmigrate.documents.references import Reference
 
 _NEW = {
     "TORCH_NCCL_TRACE_BUFFER_SIZE": "TORCH_FR_BUFFER_SIZE",
@@ -37,10 +42,14 @@ _NEW = {
     "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": "TORCH_FR_DUMP_TEMP_FILE",
 }
 
+_SINCE = (2, 12)
+_MESSAGE = "`{symbol}` has the name `{new}` on every backend"
+
 rule = Rule(
     code="AD931",
     symbols=tuple(f"${name}" for name in _NEW),
-    since=(2, 12),
+    references=(Sort.VARIABLE,),
+    since=_SINCE,
     default=False,
     kinds=frozenset({Kind.STRING}),
 )
@@ -50,4 +59,13 @@ rule = Rule(
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     new = _NEW[use.name]
     if new.encode() not in ctx.source.text:
-        yield from advise(use, ctx, f"`{{symbol}}` has the name `{new}` on every backend")
+        yield from advise(use, ctx, _MESSAGE.replace("{new}", new))
+
+
+@rule.check_reference
+def check_reference(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    new = _NEW.get(variable.name)
+    if new is None or new.encode() in ctx.source.text or ctx.options.target < _SINCE:
+        return
+    message = _MESSAGE.format(symbol=variable.name, new=new)
+    yield ctx.finding(variable, f"{message} (torch {render(_SINCE)} and newer)", Severity.INFO)

@@ -31,12 +31,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+
+_PATCHES = ("torch._dynamo.config.patch", "torch.compiler.config.patch")
 
 rule = Rule(
     code="AD924",
@@ -46,12 +48,14 @@ rule = Rule(
         "torch._dynamo.config.recompile_limit",
         "torch._dynamo.config.accumulated_recompile_limit",
         "torch.compiler.config.recompile_limit",
+        *_PATCHES,
     ),
+    pairs=dict.fromkeys(_PATCHES, ("cache_size_limit", "recompile_limit")),
     message="a raised limit keeps the recompilations; `TORCH_LOGS=recompiles` names them, and `torch._dynamo.mark_dynamic` "
     "avoids those for a size that varies",
     since=(2, 1),
     default=False,
-    kinds=frozenset({Kind.ASSIGNMENT}),
+    kinds=frozenset({Kind.ASSIGNMENT, Kind.CALL}),
 )
 
 _DECIDED = re.compile(
@@ -59,10 +63,14 @@ _DECIDED = re.compile(
 )
 _DEFAULT = {"cache_size_limit": 8, "recompile_limit": 8}
 _ACCUMULATED = 256
+_NAMES = {*_DEFAULT, "accumulated_cache_size_limit", "accumulated_recompile_limit"}
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    if use.kind is Kind.CALL:
+        yield from _patched(use, ctx)
+        return
     assigned = use.place.statement
     if isinstance(assigned, ast.Assign):
         value = assigned.value
@@ -70,9 +78,28 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         value = use.node.args[2]
     else:
         return
-    raised = None if _DECIDED.search(ctx.source.text) else _number(value, use, ctx)
-    if raised is not None and raised > _DEFAULT.get(use.symbol.rpartition(".")[2], _ACCUMULATED):
+    if _raises(use.symbol.rpartition(".")[2], value, use, ctx):
         yield from advise(use, ctx)
+
+
+def _patched(use: Use, ctx: Context) -> Iterator[Finding]:
+    """What ``config.patch(recompile_limit=64)`` sets, by keywords, by a dictionary, or by a name and a value."""
+    if use.symbol not in _PATCHES or use.call is None:
+        return
+    given = [(keyword.arg, keyword.value) for keyword in use.call.keywords]
+    match use.call.args:
+        case [ast.Dict(keys, values)]:
+            given += [(string(key) if key else None, value) for key, value in zip(keys, values, strict=True)]
+        case [name, value]:
+            given.append((string(name), value))
+    if any(name in _NAMES and _raises(name, value, use, ctx) for name, value in given if name):
+        yield from advise(use, ctx)
+
+
+def _raises(name: str, value: ast.expr, use: Use, ctx: Context) -> bool:
+    """Whether a limit is set to more than it is by default, in a file that decides nothing about sizes."""
+    raised = None if _DECIDED.search(ctx.source.text) else _number(value, use, ctx)
+    return raised is not None and raised > _DEFAULT.get(name, _ACCUMULATED)
 
 
 def _number(node: ast.expr, use: Use, ctx: Context) -> int | None:

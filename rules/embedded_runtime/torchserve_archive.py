@@ -7,7 +7,7 @@ itself is no longer maintained.
 
 What to do: pack an AOTInductor package instead, with a handler that loads it (`torch._inductor.aoti_load_package`), or the state
 dict with a `--model-file`; better, move to a server that is maintained. In Python the command is read from the list of its
-arguments, as `subprocess` takes it. A handler that reads the file in a way of its own is not seen here.
+arguments, as `subprocess` takes it, and from the text that a shell is given. A handler that reads the file in a way of its own is not seen here.
 
 Source: https://docs.pytorch.org/serve/getting_started.html, https://github.com/pytorch/serve/blob/master/examples/README.md,
 https://pytorch.org/blog/pytorch-2-10-release-blog/.
@@ -20,7 +20,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.foreign import commands
 from torchmigrate.foreign.files import model_file
+from torchmigrate.semantics.dataflow import Escape
 from torchmigrate.semantics.resolve import string
 
 from ._linking.loading import ASKS, checked, note
@@ -47,8 +49,19 @@ rule.check_foreign(checked)
 rule.note(note)
 
 
+_RUN = frozenset({"subprocess", "os", "shlex"})
+"""The modules whose functions take a command as a text."""
+
+
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    if string(use.node) != _COMMAND:
+        around = use.parents[-1]
+        text = around if isinstance(around, ast.JoinedStr) else use.node
+        assert isinstance(text, ast.expr)
+        if any(commands.archived(_text(text))) and _is_run(text, use, ctx):
+            yield ctx.finding(use, span=ctx.source.span(text))
+        return
     listed = use.parents[-1]
     words = listed.elts if isinstance(listed, (ast.List, ast.Tuple)) else getattr(listed, "args", [])
     if words[:1] != [use.node] or any((string(word) or "").startswith("--model-file") for word in words):
@@ -56,6 +69,27 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     packed = _serialized(words)
     if packed is not None:
         yield ctx.finding(use, span=ctx.source.span(packed))
+
+
+def _text(node: ast.expr) -> str:
+    """The command that a string holds, with shell variables for the values in an f-string."""
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    return "".join(part if (part := string(one)) is not None else "${value}" for one in parts)
+
+
+def _is_run(text: ast.expr, use: Use, ctx: Context) -> bool:
+    """Whether a string, or the variable that holds it, is the command that a function runs or splits."""
+    try:
+        places = list(ctx.uses.flow.places(text, use.place.scope))
+    except Escape:
+        return False
+    for place in places:
+        call = ctx.uses.flow.parents.get(place)
+        if isinstance(call, ast.Call) and call.args[:1] == [place]:
+            resolved = ctx.resolve(call.func, use)
+            if resolved is not None and resolved.names[0].partition(".")[0] in _RUN:
+                return True
+    return False
 
 
 def _serialized(words: Sequence[ast.expr]) -> ast.expr | None:

@@ -16,7 +16,9 @@ _STYLES = {
     "none": r"(?P<string>\Z)|(?P<comment>(?!))",
 }
 _STYLE_OF = {
-    **dict.fromkeys(("catalog", "cargo", "pods", "triton", "cmake", "commands", "pubspec", "conan"), "hash"),
+    **dict.fromkeys(
+        ("catalog", "cargo", "pods", "triton", "cmake", "commands", "pubspec", "conan", "meson"), "hash"
+    ),
     **dict.fromkeys(("maven", "nuget"), "xml"),
     **dict.fromkeys(("npm", "vcpkg"), "none"),
 }

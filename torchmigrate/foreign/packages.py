@@ -1,4 +1,4 @@
-"""Files that say what is built with: Gradle, version catalogs, Maven, CocoaPods, Cargo, NuGet, Go modules, CMake, Conan, …"""
+"""Files that say what is built with: Gradle, version catalogs, Maven, CocoaPods, Cargo, NuGet, Go modules, CMake, Conan, Meson, …"""
 
 from __future__ import annotations
 
@@ -41,6 +41,9 @@ _CMAKE = re.compile(r"\bfind_package\s*\(\s*Torch\b(?:\s+(?P<version>\d[\w.]*))?
 _NPM = re.compile(r"[\"']react-native-pytorch-core[\"']\s*:\s*[\"'](?P<version>[^\"']*)[\"']")
 _VCPKG = re.compile(r"(?:[{,\[]|\"name\"\s*:)\s*(?P<whole>\"libtorch(?:\[[\w, -]*\])?\")(?!\s*:)")
 _CONAN = re.compile(r"(?<![\w./-])libtorch/(?P<version>\d[\w.+-]*|\[[^\]\n]*\])")
+_MESON = re.compile(
+    r"\bdependency\s*\(\s*'(?:Torch|libtorch)'(?:[^()]*?\bversion\s*:\s*'(?P<version>[^']*)')?[^()]*\)"
+)
 _JNI = re.compile(r"(?<![\w./-])pytorch_jni(?:_lite)?(?![\w-])")
 _NUMBER = re.compile(r"\d[\w.+-]*")
 
@@ -139,6 +142,12 @@ def conan(view: str) -> Iterator[ForeignUse]:
     """The package of libtorch that a recipe of Conan requires."""
     for match in _CONAN.finditer(without_comments("conan", view)):
         yield ForeignUse("Conan libtorch", Span(*match.span()), version=_number(match["version"]))
+
+
+def meson(view: str) -> Iterator[ForeignUse]:
+    """The dependency on libtorch that a Meson project declares, which Meson finds by CMake's package."""
+    for match in _MESON.finditer(without_comments("meson", view)):
+        yield ForeignUse("dependency('Torch')", Span(*match.span()), version=_number(match["version"]))
 
 
 def maven(view: str) -> Iterator[ForeignUse]:

@@ -40,6 +40,7 @@ _LINES: dict[str, Callable[[str], Iterator[ForeignUse]]] = {
     "npm": packages.npm,
     "vcpkg": packages.vcpkg,
     "conan": packages.conan,
+    "meson": packages.meson,
 }
 _FETCHING = ("cmake", "commands", "gradle")
 

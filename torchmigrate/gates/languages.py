@@ -29,6 +29,7 @@ _NAMES = (
     (r"package\.json", "npm"),
     (r"vcpkg\.json", "vcpkg"),
     (r"conanfile\.(?:txt|py)", "conan"),
+    (r"meson\.build", "meson"),
     (r"WORKSPACE(?:\.bazel)?|MODULE\.bazel|BUILD(?:\.bazel)?|.*\.bzl", "commands"),
 )  # fmt: skip
 _COMMANDS = ("docker", "shell", "make", "yaml")
@@ -55,6 +56,7 @@ _TOKENS = {
     "npm": rb"react-native-pytorch-core",
     "vcpkg": rb"libtorch",
     "conan": rb"libtorch/",
+    "meson": rb"[Tt]orch",
     "commands": rb"libtorch|torch-model-archiver",
 }
 """What a file spells, by its language, in which there is anything to find."""

@@ -23,6 +23,7 @@ class Watch:
         self.methods = {s[1:]: s for s in symbols if s.startswith(".")}
         self._variables = {s[1:]: s for s in symbols if s.startswith("$") and "." not in s}
         self._modules = {s[1:]: s for s in symbols if s.startswith("$") and "." in s}
+        self._programs = {name: symbol for name, symbol in self._variables.items() if "-" in name}
         self.gate = gate or Gate.of(symbols)
         self._matched: dict[str, str | None] = {}
         self._pairs: set[tuple[str, ...]] = set()
@@ -84,12 +85,16 @@ class Watch:
         return None
 
     def named_in(self, text: str, is_module: Callable[[], bool]) -> tuple[str, str] | None:
-        """The symbol, and its name, that the text of a string is (an environment variable), or that it runs by ``-m``.
+        """The symbol, and its name, that the text of a string is (an environment variable), or that it runs: a program, or
+        a module by ``-m``.
 
         ``is_module`` tells whether a command has ``-m`` in front of it, so that the text may be the module alone.
         """
         if text in self._variables:
             return self._variables[text], text
+        for name, symbol in self._programs.items():
+            if name in text and re.search(rf"(?<![\w./-]){re.escape(name)}\s", text):
+                return symbol, name
         for name, symbol in self._modules.items():
             if text == name:
                 return (symbol, name) if is_module() else None

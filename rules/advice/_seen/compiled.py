@@ -25,14 +25,14 @@ Definition = Function | ast.Lambda | ast.ClassDef
 
 def compiled(use: Use, ctx: Context) -> Definition | None:
     """The function, or the class of the module, that ``torch.compile(…)`` or ``@torch.compile`` is given."""
+    if use.symbol.startswith("."):  # of the module itself: `model.compile()`
+        if use.call is None or use.decorated is not None or not isinstance(use.node, ast.Attribute):
+            return None
+        return _definition(use.node.value, use.place.scope, use, ctx, _DEPTH)
     if use.decorated is not None:
         return use.decorated
     if use.call is None:
         return _partly(use)
-    if use.symbol.startswith(".") and isinstance(
-        use.node, ast.Attribute
-    ):  # of the module itself: `model.compile()`
-        return _definition(use.node.value, use.place.scope, use, ctx, _DEPTH)
     return None if not use.call.args else _definition(use.call.args[0], use.place.scope, use, ctx, _DEPTH)
 
 
@@ -89,6 +89,9 @@ def _definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth: int
         if len(kept) == 1:
             return _definition(kept[0], scope, use, ctx, depth - 1)
         return None if kept else next(methods, None)
+    if isinstance(node, ast.Attribute) and node.attr == "forward":
+        module = _definition(node.value, scope, use, ctx, depth - 1)
+        return module if isinstance(module, ast.ClassDef) else None
     return None
 
 
