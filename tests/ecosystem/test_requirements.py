@@ -45,7 +45,7 @@ def versions(project: str) -> list[str]:
 def test_fixed_requirements_resolve(target: str, text: str) -> None:
     after = fix_text(text, "--unsafe", "--target-version", target, path="requirements.txt")
     assert after != text
-    requirements = [Requirement(line) for line in after.splitlines()]
+    requirements = [Requirement(line) for line in after.splitlines() if not line.startswith("-")]
     for requirement in requirements:
         there = [one for one in versions(requirement.name) if requirement.specifier.contains(one)]
         assert there, f"no {requirement} on the index"
