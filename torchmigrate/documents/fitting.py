@@ -15,7 +15,7 @@ from torchmigrate.documents.neighbours import Neighbour
 from torchmigrate.documents.references import Environment, Reference, Style, normalized
 from torchmigrate.documents.specifiers import Clause, applies, clauses
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.tables import requirements
+from torchmigrate.tables import cuda_code, requirements
 from torchmigrate.tables.matrix import Build, number
 
 FAMILY = requirements.FAMILY | {"pytorch"}
@@ -91,6 +91,10 @@ def _refuses(one: Reference, state: State) -> str:
     upper = [clause for clause in asked if clause.is_upper]
     release = state.releases["torch"]
     wanted = _newest(one.name, upper) if upper else ""
+    before = any(clause.operator == "<" and clause.public == wanted for clause in upper)
+    reason = cuda_code.refuses(one.name, wanted, state.chosen.cuda or "", before=before)
+    if reason and not _is_on_cpu(state):
+        return reason
     if not (requirements.is_linked(one.name) or requirements.is_known(one.name, wanted)) and (
         state.resolves or not (upper or _BESIDE_TORCH.search(one.name))
     ):
@@ -102,6 +106,16 @@ def _refuses(one: Reference, state: State) -> str:
         reason = requirements.refuses(one.name, newest or "", release)
         return f"of its newest release, {newest}, {reason}" if reason and newest else reason
     return requirements.refuses(one.name, wanted, release)
+
+
+def _is_on_cpu(state: State) -> bool:
+    """Whether it is torch's build for the CPU that is asked for."""
+    units = [*state.environment.units, *(unit for one in state.neighbours for unit in one.environment.units)]
+    return any(
+        re.search(r"/whl/cpu/?$", index.text) for unit in units for index in unit.of(Sort.INDEX)
+    ) or any(
+        clause.local == "cpu" for one, _ in _all(state) if one.name == "torch" for clause in clauses(one)
+    )
 
 
 _BESIDE_TORCH = re.compile(r"torch|cuda|cu1\d|gpu|triton|flash|attn|nvidia")
