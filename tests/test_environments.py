@@ -18,7 +18,7 @@ from torchmigrate.cli.commands import cli
 from torchmigrate.documents import pythons
 from torchmigrate.documents.document import Document
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.tables import cuda_code, requirements
+from torchmigrate.tables import cuda_code, failing, requirements
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_what_torch_requires_itself() -> None:
 
 
 def test_every_row_says_where_it_is_from() -> None:
-    for name in ("requirements.json", "compiled.json", "cuda_code.json"):
+    for name in ("requirements.json", "compiled.json", "cuda_code.json", "failing.json"):
         rows = json.loads((resources.files("torchmigrate.tables") / "data" / name).read_text("utf-8"))
         assert [row["project"] for row in rows] == sorted({row["project"] for row in rows})
         assert all(row["source"] and row["evidence"] in ("wheel", "documented") for row in rows)
@@ -216,6 +216,25 @@ def test_what_is_made_for_one_cuda(project: str, version: str, cuda: str, refusa
     reason = cuda_code.refuses(project, version, cuda)
     assert refusal in reason
     assert bool(refusal) is bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("asked", "fails"),
+    [
+        ("ultralytics==8.2.63", True),
+        ("ultralytics==8.2.64", False),
+        ("ultralytics<8.2.64", True),
+        ("ultralytics", False),
+        ("basicsr>=1.4", True),
+        ("speechbrain<1.1", True),
+        ("speechbrain<1.1.2", False),
+    ],
+)
+def test_what_fails_though_its_metadata_lets_torch_in(asked: str, fails: bool) -> None:
+    text = f"torch==2.4.0\ntorchvision==0.19.0\n{asked}\n"
+    (finding,) = check_text(text, "--select", "CU504", "--target-version", "2.13", path="requirements.txt")
+    assert (finding.fix is None) is fails
+    assert failing.fails("ultralytics", "8.2.63", "2.5.1") == ""
 
 
 @pytest.mark.parametrize(
