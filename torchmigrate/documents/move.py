@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
+from torchmigrate.documents.build import build_for, gives_torch, tags
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.fitting import State, held_back
 from torchmigrate.documents.meant import check_may_move, check_unit
 from torchmigrate.documents.merging import merged
 from torchmigrate.documents.neighbours import Missing, Neighbour, neighbour_of, neighbours, siblings
-from torchmigrate.documents.references import Environment, Reference, Role, Unit
-from torchmigrate.documents.relocation import Relocation, concerns_torch, gives_torch
+from torchmigrate.documents.references import Environment, Reference, Role
+from torchmigrate.documents.relocation import Relocation
 from torchmigrate.documents.specifiers import Clause, applies, clauses
 from torchmigrate.documents.upgrade import (
     COMPANIONS,
     TORCH,
     excluding,
-    lacks,
-    no_build,
-    tag_of,
 )
 from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Edit, Fix, Joint, NoFix
@@ -34,7 +32,6 @@ from torchmigrate.model.versions import Version, parse, render
 from torchmigrate.model.vocabulary import Safety, Sort
 from torchmigrate.project.project import Project
 from torchmigrate.tables import matrix, wheels
-from torchmigrate.tables.matrix import Build
 from torchmigrate.text.edits import apply
 from torchmigrate.text.source import Source
 
@@ -75,16 +72,16 @@ def _move(
     path = os.path.realpath(source.path)
     try:
         beside = tuple(neighbours(path, environment, project))
-        chosen = _build([environment, *(one.environment for one in beside if _moves(one))], options)
+        chosen = build_for([environment, *(one.environment for one in beside if _moves(one))], options)
         own = Relocation(environment, source, options, chosen, beside=tuple(one.path for one in beside))
         others = _others(own, beside, project)
     except Missing as missing:
         raise NoFix(f"what `{missing.name}` brings is not known here") from None
     own.shares = bool(others)
     own.make()
-    tags = _tags([own.environment, *(one.environment for one in others)], gives_torch)
-    if len(tags) > 1 and others:
-        raise NoFix(f"the files that move together offer several builds: {', '.join(sorted(tags))}")
+    variants = tags([own.environment, *(one.environment for one in others)], gives_torch)
+    if len(variants) > 1 and others:
+        raise NoFix(f"the files that move together offer several builds: {', '.join(sorted(variants))}")
     _check_served((own, *others.values()))
     if not own.edits:
         raise NoFix("nothing that is asked for here is older than the target")
@@ -226,34 +223,6 @@ def _resolved(state: State, source: Source, edits: tuple[Edit, ...]) -> str:
     if answer.resolves is False:
         raise NoFix(answer.said)
     return f" ({answer.said})"
-
-
-def _build(environments: Iterable[Environment], options: Options) -> Build:
-    """The build to move to: the one that is asked for where the target has it, else the best for the GPUs. Raises NoFix."""
-    environments = list(environments)
-    tags = _tags(environments, concerns_torch) or _tags(environments, gives_torch)
-    chosen = wheels.choose(options.target, options.gpu_architectures)
-    if len(tags) == 1 and not lacks(variant := tags.pop(), options):
-        if wheels.published(options.target, variant) is None:
-            raise NoFix(
-                f"whether torch {render(options.target)} is published for {variant} is not known here"
-            )
-        chosen = wheels.build(options.target, variant)
-    if chosen is None:
-        raise NoFix(no_build(options))
-    return chosen
-
-
-def _tags(environments: Iterable[Environment], concerned: Callable[[Unit], bool]) -> set[str]:
-    """The variants of the indexes of some units."""
-    return {
-        tag.name
-        for environment in environments
-        for unit in environment.units
-        if concerned(unit)
-        for index in unit.of(Sort.INDEX)
-        if (tag := tag_of(index))
-    }
 
 
 def _edited(source: Source, environment: Environment, edits: tuple[Edit, ...]) -> str:
