@@ -38,7 +38,7 @@ def build_for(environments: Iterable[Environment], options: Options) -> Build:
         name = companions[0].of(Sort.REQUIREMENT, *COMPANIONS)[0].name
         raise NoFix(f"whether {name} was published for {chosen.variant} too is not known here")
     brought = any(one.of(Sort.IMAGE, "pytorch/pytorch") for one in environments)
-    if not (brought or variants or _locals(environments)):
+    if not (brought or variants):
         return _default(chosen, options)
     return chosen
 

@@ -63,7 +63,7 @@ def choose(target: Version, architectures: Iterable[str] = (), asked: str = "") 
     same = [build for build in fitting if _cuda(build)[0] == first]
     newer = [build for build in same if _cuda(build) >= matrix.number(asked)]
     if wanted and not newer:
-        return max(same, key=_cuda, default=None)  # older, and known to run on all of them
+        return max(same or fitting, key=rank, default=None)  # known to run on all of them
     return min(newer, key=lambda build: (build.apart, _cuda(build)), default=None)
 
 
