@@ -79,7 +79,11 @@ def _refuses(one: Reference, state: State) -> str:
     """Why a package is not known to fit; empty if it is."""
     library = re.fullmatch(r"nvidia-[\w-]+-cu(\d\d)", one.name)
     if library:
-        return "" if library[1] == state.cuda else f"a library of CUDA {library[1]}"
+        if library[1] != state.cuda:
+            return f"a library of CUDA {library[1]}"
+        pinned = any(clause.is_upper for clause in clauses(one)) and not state.chosen.default
+        build = f"torch {state.chosen.version} in {state.chosen.variant}"
+        return f"which release of it {build} requires is not known here" if pinned else ""
     if one.undecided:
         return f"its version depends on `{one.undecided}`"
     asked = clauses(one)
