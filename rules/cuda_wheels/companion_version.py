@@ -33,6 +33,7 @@ def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if companion.name not in ("torchvision", "torchaudio", "triton"):
         return
     from torchmigrate.documents import upgrade
+    from torchmigrate.documents.branches import BRANCH
     from torchmigrate.documents.specifiers import clauses
     from torchmigrate.model.versions import render
     from torchmigrate.tables import matrix
@@ -56,7 +57,7 @@ def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         expected = upgrade.release_of(companion.name, ctx.options.target)[0]
         here = f"{left[0].operator}{left[0].version}"
         problem = f"torch {render(ctx.options.target)} goes with {companion.name} {expected}, and this asks for `{here}`"
-        if upgrade.stays(companion.unit, ctx.options):
+        if upgrade.stays(companion.unit, ctx.options) or companion.fixed == BRANCH:
             severity = Severity.INFO
     if problem:
         yield ctx.finding(companion, problem, severity, fix=lambda: ctx.move(companion))

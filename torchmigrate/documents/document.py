@@ -72,6 +72,11 @@ class Document(Source):
         """Where the file installs to."""
         return self._read.environments
 
+    @property
+    def definitions(self) -> dict[Span, str]:
+        """The variables that the file sets, by where their values stand."""
+        return self._read.definitions
+
     @cached_property
     def _read(self) -> Reader:
         return _reader(self.path, self.view, self)

@@ -45,7 +45,7 @@ class State:
 
 def held_back(state: State) -> str:
     """The first thing that is not known to fit, with why; empty if everything does."""
-    for check in (_unread, _required, _wheels, _requirements, _neighbours, _pythons, _leftovers):
+    for check in (_unread, _required, _wheels, _requirements, _of_image, _neighbours, _pythons, _leftovers):
         for found in check(state):
             return found
     return ""
@@ -75,11 +75,33 @@ def _requirements(state: State) -> Iterator[str]:
             yield f"held back by `{one.name}{'' if one.undecided else one.text}`{where}: {reason}"
 
 
+def _of_image(state: State) -> Iterator[str]:
+    """What is pinned beside the torch of an image, which brings another Python and another numpy with a new one."""
+    found = [images.TORCH_TAG.fullmatch(one.text) for one in _images_with_torch(state)]
+    if not any(match and number(match["torch"])[:2] < number(state.chosen.torch) for match in found):
+        return
+    for one, where in _all(state):
+        if one.name not in FAMILY | state.replaced and any(clause.is_upper for clause in clauses(one)):
+            yield (
+                f"held back by `{one.name}{one.text}`{where}: whether it goes with the Python"
+                f" {images.python_of(state.chosen) or ''} and the numpy of the new image is not known here"
+            )
+
+
+def _images_with_torch(state: State) -> Iterator[Reference]:
+    for environment in (state.environment, *(neighbour.environment for neighbour in state.neighbours)):
+        yield from environment.of(Sort.IMAGE, "pytorch/pytorch")
+
+
 def _refuses(one: Reference, state: State) -> str:
     """Why a package is not known to fit; empty if it is."""
     library = re.fullmatch(r"nvidia-[\w-]+-cu(\d\d)", one.name)
     if library:
-        return "" if library[1] == state.cuda else f"a library of CUDA {library[1]}"
+        if library[1] != state.cuda:
+            return f"a library of CUDA {library[1]}"
+        pinned = any(clause.is_upper for clause in clauses(one)) and not state.chosen.default
+        build = f"torch {state.chosen.version} in {state.chosen.variant}"
+        return f"which release of it {build} requires is not known here" if pinned else ""
     if one.undecided:
         return f"its version depends on `{one.undecided}`"
     asked = clauses(one)

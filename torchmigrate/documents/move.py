@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from torchmigrate.documents.audio import check_audio
 from torchmigrate.documents.build import build_for, cuda_asked, gives_torch, tags
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.fitting import State, held_back
@@ -127,6 +128,7 @@ def _move(environment: Environment, source: Source, options: Options, project: P
     if held := "" if said else held_back(state):
         raise NoFix(held)
     _check_named(environment, beside)
+    check_audio([environment, *(one.environment for one in beside)], options.target, project)
     safety = Safety.SAFE if not others and own.is_safe() else Safety.UNSAFE
     joint = _joint(source.path, [one.path for one in others])
     title = own.title if joint is None else f"{own.title}, in {', '.join(joint.paths)}"

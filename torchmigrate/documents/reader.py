@@ -106,6 +106,8 @@ class Reader:
         self.verbs: set[int] = set()
         """Where the installations stand that were read."""
         self._variables: dict[str, dict[tuple[Span, Environment], None]] = {}
+        self._chosen: dict[Span, str] = {}
+        """Values that are set in one branch of several, with why they may not be edited."""
         self._raw: list[_Raw] = []
         self._taken: list[Span] = []
 
@@ -120,6 +122,8 @@ class Reader:
         """Remembers that a variable has the value between two offsets."""
         span = unquoted(self.view, start, end)
         self._variables.setdefault(name, {})[span, self.environment] = None
+        if self.fixed:
+            self._chosen[span] = self.fixed
         if name == "UV_TORCH_BACKEND":
             self.index(span, self.unit(), "--torch-backend")
         elif TELLING.fullmatch(name) and span.start < span.end:
@@ -303,11 +307,24 @@ class Reader:
             len(found) > 1,
             raw.style,
             raw.marker,
-            raw.fixed,
+            raw.fixed or self._fixed(value),
             raw.purpose,
             raw.extras,
         )
         return [made(value) for value in found]
+
+    def _fixed(self, value: Value) -> str:
+        """Why a value may not be edited, as a part of it is set in a branch; empty if it may."""
+        places = [piece.span for piece in value.pieces] if self._chosen else []
+        return next(
+            (why for span, why in self._chosen.items() for at in places if span.start <= at.start < span.end),
+            "",
+        )
+
+    @property
+    def definitions(self) -> dict[Span, str]:
+        """The variables that the file sets, by where their values stand."""
+        return {span: name for name, spans in self._variables.items() for span, _ in spans}
 
     def _lookup(self, environment: Environment, name: str) -> list[Span]:
         """The values of a variable; what an environment sets itself wins over what is set around it."""

@@ -10,6 +10,7 @@ from packaging.specifiers import SpecifierSet
 
 from torchmigrate.documents import architectures, images
 from torchmigrate.documents.build import concerns_torch, gives_torch
+from torchmigrate.documents.document import Document
 from torchmigrate.documents.references import Environment, Reference, Role, Style, Unit, normalized
 from torchmigrate.documents.specifiers import Clause, clauses, lowest, lowest_of
 from torchmigrate.documents.upgrade import (
@@ -23,6 +24,7 @@ from torchmigrate.documents.upgrade import (
     release_of,
     tag_of,
 )
+from torchmigrate.documents.variables import check_variables
 from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.options import Options
@@ -93,6 +95,8 @@ class Relocation:
         for unit in units:
             self._unit(unit)
         self._images()
+        if isinstance(self.source, Document):
+            check_variables(self.source, self.edits)
 
     def _unit(self, unit: Unit) -> None:
         for wheel in unit.of(Sort.WHEEL):
@@ -100,6 +104,8 @@ class Relocation:
         for index in unit.of(Sort.INDEX):
             if "/nightly" in index.text:
                 raise NoFix("an index of nightly builds has no release")
+            if index.undecided:
+                raise NoFix(f"which builds `{index.text}` gives is not known here")
             self._index(unit, index)
         for torch in unit.of(Sort.REQUIREMENT, *TORCH):
             self._torch(torch)

@@ -28,7 +28,7 @@ _DOCUMENTATION = ("markdown", "rst", "lock")
 OLD_CUDA = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"(?:cu|cuda|cudatoolkit|cuda-toolkit)[-_=]{0,2}|cuda_version[\s\"'=:]{1,4}|(?:cuda|lib(?:cu|np|nv)\w+)(?:-[a-z]+)+-"
-    r"|(?<=load )(?:\S+ )*?\w*cuda\w*[/@]"
+    r"|nvidia/cuda:|(?<![/.])\w*cuda\w*[/@]"
     r")(?P<major>1[0-3])(?:[-._]?\d(?:\.\d+)*|x)?(?!\w)",
     re.IGNORECASE,
 )
@@ -87,21 +87,24 @@ def _in_notebook(path: str, project: Project) -> Iterator[Saying]:
 
 def _referred(source: Source, references: list[Reference]) -> Iterator[Saying]:
     for one in references:
-        if one.undecided:
-            continue
-        text = f"{one.name}{one.text}"
-        cuda = ""
-        if one.sort is Sort.INDEX and (tag := tag_of(one)):
-            text, cuda = tag.name, wheels.cuda_of(tag.name)
-        elif one.sort is Sort.IMAGE:
-            text = f"{one.name}:{one.text}"
-            found = images.CUDA_TAG.match(one.text) if one.name == "nvidia/cuda" else None
-            cuda = found["cuda"] if found else ""
-        elif one.sort is Sort.VARIABLE and one.name == "CUDA_VERSION":
-            text = cuda = one.text
-        elif one.sort is not Sort.REQUIREMENT or one.name not in (*TORCH, *COMPANIONS):
-            continue
-        yield Saying(source.path, text, source, one.unit.environment, one, cuda=cuda)
+        if meaning := _meaning(one):
+            yield Saying(source.path, meaning[0], source, one.unit.environment, one, cuda=meaning[1])
+
+
+def _meaning(one: Reference) -> tuple[str, str] | None:
+    """How a reference is named, and the CUDA that it says; None for one that says nothing."""
+    if one.undecided:
+        return None
+    if one.sort is Sort.REQUIREMENT and one.name in (*TORCH, *COMPANIONS):
+        return f"{one.name}{one.text}", ""
+    if one.sort is Sort.INDEX and (tag := tag_of(one)):
+        return tag.name, wheels.cuda_of(tag.name)
+    if one.sort is Sort.IMAGE:
+        found = images.CUDA_TAG.match(one.text) if one.name == "nvidia/cuda" else None
+        return f"{one.name}:{one.text}", found["cuda"] if found else ""
+    if one.sort is Sort.VARIABLE and one.name == "CUDA_VERSION":
+        return one.text, one.text
+    return None
 
 
 def _in_text(document: Document) -> Iterator[Saying]:
@@ -141,7 +144,7 @@ class _Inside:
     """Which reference and which environment of a file an offset lies in."""
 
     def __init__(self, document: Document) -> None:
-        self._spans = sorted(one.span for one in document.references)
+        self._spans = sorted(one.span for one in document.references if _meaning(one))
         self._starts = [span.start for span in self._spans]
         self._environments = sorted(
             ((span, number) for number, one in enumerate(document.environments) for span in _spans(one)),
@@ -150,7 +153,7 @@ class _Inside:
         self._document = document
 
     def refers(self, at: int) -> bool:
-        """Whether it lies in a reference."""
+        """Whether it lies in a reference that says it."""
         number = bisect_right(self._starts, at)
         return number > 0 and at < self._spans[number - 1].end
 
