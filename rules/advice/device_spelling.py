@@ -245,9 +245,11 @@ def _device(node: ast.expr) -> str | None:
 
 
 def _is_for_one_device(use: Use, ctx: Context) -> bool:
-    """Whether a test of the device's kind stands around a use."""
+    """Whether a test of the device's kind stands around or beside a use, or an assertion of it in its function."""
     tests = [outer.test for outer in use.place.ancestors() if isinstance(outer, (ast.If, ast.While))]
     tests += [parent.test for parent in use.parents if isinstance(parent, ast.IfExp)]
+    tests += [side for parent in use.parents if isinstance(parent, ast.BoolOp) for side in parent.values]
+    tests += [part.test for part in own(body_around(use, ctx)) if isinstance(part, ast.Assert)]
     return any(_names_kind(part, use, ctx) for test in tests for part in ast.walk(test))
 
 
@@ -266,7 +268,13 @@ def _names_kind(part: ast.AST, use: Use, ctx: Context) -> bool:
     if isinstance(part, ast.Name):
         value = ctx.uses.flow.definition(part, use.place.scope)
         asked = value is not None and "is_available" in ast.unparse(value)
-        return not asked and bool(_OWN_NAME.search(part.id)) and ctx.resolve(part, use) is None
+        return not asked and bool(_OWN_NAME.search(part.id)) and not _is_torch(part, use, ctx)
     if isinstance(part, ast.Attribute):
-        return bool(_OWN_NAME.search(part.attr)) and ctx.resolve(part, use) is None
+        return bool(_OWN_NAME.search(part.attr)) and not _is_torch(part, use, ctx)
     return False
+
+
+def _is_torch(part: ast.expr, use: Use, ctx: Context) -> bool:
+    """Whether a name is one of torch's own, as ``torch.cuda`` is, and no switch of the program's."""
+    resolved = ctx.resolve(part, use)
+    return resolved is not None and resolved.names[0].partition(".")[0] == "torch"
