@@ -22,7 +22,7 @@ NVTX, NCCL, Triton, the state of CUDA's random numbers), that name `"cuda"` or `
 beside a `model.cuda()` and where one stands in the file that nothing asks for, where a module beside it that it imports has CUDA as its default,
 where devices are counted for `CUDA_VISIBLE_DEVICES`, in tests, and in projects with kernels of their own in CUDA.
 
-A device is not chosen anew in files with float64 and FlexAttention, which MPS lacks.
+A device is not chosen anew in files with float64 and FlexAttention, which MPS lacks, nor in those that import such files.
 
 Source: https://docs.pytorch.org/docs/stable/accelerator.html; torch 2.6, 2.7, 2.9, 2.10 and 2.15 wheels:
 torch/accelerator/__init__.py, torch/accelerator/memory.py.
@@ -42,6 +42,7 @@ from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
 from ._seen.devices import is_bound, needs_library
+from ._seen.imports import brought
 from ._seen.nodes import body_around, names_around, own
 
 if TYPE_CHECKING:
@@ -112,6 +113,8 @@ _NOT_EVERYWHERE = re.compile(
     rb"torch\.(?:float64|double|complex128)\b|\.double\(\)|dtype\s*=\s*[\"'](?:float64|double)[\"']|\bflex_attention\b"
 )
 """What some accelerator lacks, so that code which falls back on the CPU today would fail on it: MPS has no float64."""
+_LACKED = ("float64", "double", "complex128", "flex_attention")
+"""The words without which nothing of that is named."""
 
 _ASKS = re.compile(r"(?i)cuda|gpu|device|available")
 
@@ -130,7 +133,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if any(_moves(node) for node in _unguarded(body_around(use, ctx))):
         return
     if use.symbol == _AVAILABLE:
-        if _NOT_EVERYWHERE.search(ctx.source.text):
+        if ctx.uses.once((rule.code, "not everywhere"), lambda: _is_not_everywhere(ctx)):
             return
         parents = ctx.uses.flow.parents
         for test in _tests(use, ctx):
@@ -157,6 +160,18 @@ def _is_of_one_kind(ctx: Context) -> bool:
         or needs_library(ctx)
         or _helps_one_kind(ctx)
         or (b".cuda(" in text and _moves_unasked(ctx.source.tree))
+    )
+
+
+def _is_not_everywhere(ctx: Context) -> bool:
+    """Whether the file, or what it imports of the project, needs what MPS lacks."""
+    return bool(
+        _NOT_EVERYWHERE.search(ctx.source.text)
+        or ctx.project.spelling(
+            *(((word,), (_NOT_EVERYWHERE.pattern.decode(),)) for word in _LACKED),
+            beside="",
+            among=brought(ctx),
+        )
     )
 
 
