@@ -27,7 +27,7 @@ from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.semantics.guards import reach
 
-from ._changes.strings import reworded
+from ._changes.strings import is_documentation, reworded
 from ._changes.verdict import is_guarded
 
 if TYPE_CHECKING:
@@ -64,12 +64,11 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     reached = reach(use, ctx.uses)
     if is_guarded(use, ctx, reached) or not isinstance(use.node, ast.Constant):
         return
-    is_doc = isinstance(use.place.statement, ast.Expr) and len(use.parents) == 1
     whole = ctx.source.span(use.node)
     start = ctx.source.text.find(_OLD.encode(), *whole)
     yield ctx.finding(
         use,
-        severity=Severity.INFO if is_doc else None,
+        severity=Severity.INFO if is_documentation(use) else None,
         fix=lambda: _fix(use, ctx),
         span=Span(start, start + len(_OLD)) if start >= 0 else None,
     )
