@@ -37,12 +37,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.project.brought import brought
 from torchmigrate.semantics.dataflow import Escape
 from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
 from ._seen.devices import is_bound, needs_library
-from ._seen.imports import brought
 from ._seen.nodes import body_around, names_around, own
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _is_not_everywhere(ctx: Context) -> bool:
         or ctx.project.spelling(
             *(((word,), (_NOT_EVERYWHERE.pattern.decode(),)) for word in _LACKED),
             beside="",
-            among=brought(ctx),
+            among=brought(ctx.project, os.path.abspath(ctx.source.path), ctx.source.text),
         )
     )
 

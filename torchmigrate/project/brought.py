@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
+from torchmigrate.project.project import Project
 
-_FROM = re.compile(
+_IMPORT = re.compile(
     rb"^[ \t]*from[ \t]+(?P<dots>\.*)(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\r\n;#]*)"
     rb"|^[ \t]*import[ \t]+(?P<whole>[\w.]+)",
     re.MULTILINE,
@@ -19,23 +16,22 @@ _MOST = 200
 """Files beyond which no more are followed."""
 
 
-def brought(ctx: Context) -> list[str]:
-    """The paths of the project's files that this one imports, at once or through others."""
-    path = os.path.abspath(ctx.source.path)
+def brought(project: Project, path: str, text: bytes) -> list[str]:
+    """The paths of the files that the one at ``path``, with this text, imports, at once or through others."""
     found = {path: None}
-    waiting = [(path, ctx.source.text)]
-    for importer, text in waiting:  # which grows
-        for one in _imported(importer, text, ctx):
-            content = None if one in found or len(found) > _MOST else ctx.project.text(one)
-            if content is not None:
+    waiting = [(path, text)]
+    for importer, content in waiting:  # which grows
+        for one in _imported(project, importer, content):
+            of_one = None if one in found or len(found) > _MOST else project.text(one)
+            if of_one is not None:
                 found[one] = None
-                waiting.append((one, content))
+                waiting.append((one, of_one))
     return [one for one in found if one != path]
 
 
-def _imported(path: str, text: bytes, ctx: Context) -> Iterator[str]:
-    links = ctx.project.links(path)
-    for match in _FROM.finditer(text):
+def _imported(project: Project, path: str, text: bytes) -> Iterator[str]:
+    links = project.links(path)
+    for match in _IMPORT.finditer(text):
         module = (match["whole"] or match["module"]).decode().strip(".")
         parts, dots = module.split(".") if module else [], len(match["dots"] or b"")
         yield from links.files(dots, parts)
