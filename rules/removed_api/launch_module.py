@@ -10,7 +10,7 @@ same options; it tells a script its rank by the variable `LOCAL_RANK`, and not b
 What to do: let the script read `os.environ["LOCAL_RANK"]`, and start it with `torchrun`.
 
 Fix safety: safe with `--use_env`, which does the same; else unsafe, since the script may need `--local-rank`. No fix where
-the project's script, or a module that it imports, takes that argument and does not read `LOCAL_RANK`.
+the project's script, or a module that it imports, goes by that argument and does not read `LOCAL_RANK`.
 
 Source: torch 2.0 wheel: torch/distributed/launch.py, torch/distributed/run.py (`get_use_env`).
 """

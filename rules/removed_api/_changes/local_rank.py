@@ -20,21 +20,22 @@ _STARTED = re.compile(
 )
 """What the launcher starts, behind its options; of a path with variables in it, what follows the last one."""
 _TAKES = re.compile(rb"[\"']--local[_-]rank\b")
-_READS = re.compile(rb"\bLOCAL_RANK\b|\bget_node_local_rank\b")
+_USES = re.compile(rb"\.local_rank\b(?!\s*=[^=])")
+_KNOWS = re.compile(rb"\bLOCAL_RANK\b|\bget_node_local_rank\b")
+_SETS = re.compile(rb"\.local_rank\s*=[^=\n][^\n]*\bLOCAL_RANK\b")
 
 
 def unfit(command: str, project: Project, path: str) -> str:
     """Why a move to `torchrun` is unsafe: what is to be known of the script that ``command``, in the file at ``path``, starts.
 
-    ``command`` is what stands behind the launcher's name. Raises NoFix where the script takes its rank from
-    ``--local-rank`` alone.
+    ``command`` is what stands behind the launcher's name. Raises NoFix where the script goes by ``--local-rank`` alone.
     """
     name = _started(command)
     scripts = _files(name, project, path) if name else []
     for script in scripts:
         if _needs_argument(script, project):
             raise NoFix(
-                f"`{os.path.basename(script)}` takes its rank from `--local-rank`, which nothing tells it any more; "
+                f"`{os.path.basename(script)}` goes by `--local-rank`, which nothing tells it any more; "
                 "let it read `LOCAL_RANK` first"
             )
     doubt = "" if scripts else ", which is not found here,"
@@ -64,10 +65,9 @@ def _files(name: list[str], project: Project, path: str) -> list[str]:
 
 
 def _needs_argument(script: str, project: Project) -> bool:
-    """Whether a script, or a module that it imports, takes the argument, and neither of the two reads the variable."""
+    """Whether a script, or a module that it imports, takes the argument and uses it, and knows no other way to its rank."""
     text = project.text(script) or b""
-    if _READS.search(text):
-        return False
     texts = [text, *(project.text(one) or b"" for one in brought(project, script, text))]
     taking = [one for one in texts if _TAKES.search(one)]
-    return bool(taking) and not any(map(_READS.search, taking))
+    knows = any(map(_KNOWS.search, [text, *taking])) or any(map(_SETS.search, texts))
+    return bool(taking) and not knows and any(map(_USES.search, texts))
