@@ -22,7 +22,8 @@ NVTX, NCCL, Triton, the state of CUDA's random numbers), that name `"cuda"` or `
 beside a `model.cuda()` and where one stands in the file that nothing asks for, where a module beside it that it imports has CUDA as its default,
 where devices are counted for `CUDA_VISIBLE_DEVICES`, in tests, and in projects with kernels of their own in CUDA.
 
-A device is not chosen anew in files with float64 and FlexAttention, which MPS lacks, nor in those that import such files.
+A device is not chosen anew in files with float64, FlexAttention and CTranslate2, which MPS lacks, where MPS is commented out, nor
+in those that import such files.
 
 Source: https://docs.pytorch.org/docs/stable/accelerator.html; torch 2.6, 2.7, 2.9, 2.10 and 2.15 wheels:
 torch/accelerator/__init__.py, torch/accelerator/memory.py.
@@ -111,9 +112,19 @@ _KNOWN = re.compile(rb"torch\.accelerator\b|hasattr\(\s*torch\s*,\s*[\"']acceler
 
 _NOT_EVERYWHERE = re.compile(
     rb"torch\.(?:float64|double|complex128)\b|\.double\(\)|dtype\s*=\s*[\"'](?:float64|double)[\"']|\bflex_attention\b"
+    rb"|\b(?:import|from)[ \t]+(?:faster_whisper|ctranslate2)\b|#[^\n]*\bbackends\.mps\b"
 )
-"""What some accelerator lacks, so that code which falls back on the CPU today would fail on it: MPS has no float64."""
-_LACKED = ("float64", "double", "complex128", "flex_attention")
+"""What some accelerator lacks, so that code which falls back on the CPU today would fail on it: MPS has no float64, CTranslate2
+knows CUDA alone; and what its author has left out by a comment."""
+_LACKED = (
+    "float64",
+    "double",
+    "complex128",
+    "flex_attention",
+    "faster_whisper",
+    "ctranslate2",
+    "backends.mps",
+)
 """The words without which nothing of that is named."""
 
 _ASKS = re.compile(r"(?i)cuda|gpu|device|available")
@@ -121,12 +132,15 @@ _ASKS = re.compile(r"(?i)cuda|gpu|device|available")
 _OTHER_DEVICE = re.compile(r"\b(?:is_)?(?:mps|npu|mlu|hpu|musa)(?:\b|_)")
 
 _OWN_NAME = re.compile(r"(?i)cuda|xpu|rocm|hip(?![a-z])|nvidia")
+_OWN_FOLDER = re.compile(r"(?i)cuda|xpu|ipex|rocm|hip|nvidia|nccl")
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    name = ctx.source.path.replace("\\", "/").rpartition("/")[2]
-    if any(_OWN_NAME.search(own) for own in (name, *names_around(use))) or _is_for_one_device(use, ctx):
+    *_, folder, name = ["", *ctx.source.path.replace("\\", "/").split("/")]
+    if any(_OWN_NAME.search(own) for own in (name, *names_around(use))) or _OWN_FOLDER.fullmatch(folder):
+        return
+    if _is_for_one_device(use, ctx):
         return
     if ctx.uses.once((rule.code, "of one kind"), lambda: _is_of_one_kind(ctx)) or is_bound(ctx):
         return
