@@ -112,10 +112,10 @@ _KNOWN = re.compile(rb"torch\.accelerator\b|hasattr\(\s*torch\s*,\s*[\"']acceler
 
 _NOT_EVERYWHERE = re.compile(
     rb"torch\.(?:float64|double|complex128)\b|\.double\(\)|dtype\s*=\s*[\"'](?:float64|double)[\"']|\bflex_attention\b"
-    rb"|\b(?:import|from)[ \t]+(?:faster_whisper|ctranslate2)\b|#[^\n]*\bbackends\.mps\b"
+    rb"|\b(?:import|from)[ \t]+(?:faster_whisper|ctranslate2|onnxruntime|insightface)\b|\bCUDAExecutionProvider\b|#[^\n]*\bbackends\.mps\b"
 )
 """What some accelerator lacks, so that code which falls back on the CPU today would fail on it: MPS has no float64, CTranslate2
-knows CUDA alone; and what its author has left out by a comment."""
+and ONNX Runtime know CUDA alone; and what its author has left out by a comment."""
 _LACKED = (
     "float64",
     "double",
@@ -146,6 +146,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     if any(_moves(node) for node in _unguarded(body_around(use, ctx))):
         return
+    if _is_among_devices(use, ctx):
+        return
     if use.symbol == _AVAILABLE:
         if ctx.uses.once((rule.code, "not everywhere"), lambda: _is_not_everywhere(ctx)):
             return
@@ -157,7 +159,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
                 yield from advise(use, ctx, message, at=None if test is use.call else test, since=(2, 7))
         return
     new, since = _SYMBOLS[use.symbol]
-    if _is_among_devices(use, ctx) or (new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text):
+    if new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text:
         return
     raises = "; it raises where there is none" if new in _QUIET else ""
     yield from advise(
