@@ -192,6 +192,10 @@ _LISTED = re.compile(r"\[.*\][ \t]*")
 _INSTALLS = re.compile(r"\b(?:install|add|create|sync)\b")
 _QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+_ON_ONE_LINE = re.compile(
+    r"\{[ ]*name:[ ]*[\"']?(?P<name>[A-Z][A-Z0-9_]*)[\"']?,[ ]*value:[ ]*(?P<value>\"[^\"]*\"|'[^']*'|[^,{}]*)\}"
+)
+"""A variable of a container, as a mapping in braces."""
 
 
 @dataclass
@@ -216,7 +220,7 @@ class Siblings:
         if key in ("repository", "tag", "digest", "name") and "tag" in mapping:
             pinned = "the image's digest is pinned" if said.get("digest") else ""
             reader.image(said.get("repository") or said.get("name", ""), mapping["tag"], pinned)
-        elif key == "value" and _VARIABLE.fullmatch(said.get("name", "")):
+        elif "value" in mapping and _VARIABLE.fullmatch(said.get("name", "")):
             reader.define(said["name"], *mapping["value"])
 
 
@@ -233,6 +237,9 @@ def _entry(reader: Reader, key: str, start: int, end: int) -> None:
 
 def _item(reader: Reader, key: str, start: int, end: int) -> None:
     """An element of the list below a key: a value, or ``NAME=value`` as compose and docker write environments."""
+    if mapping := _ON_ONE_LINE.fullmatch(reader.view, start, end):
+        reader.define(mapping["name"], *mapping.span("value"))
+        return
     span = unquoted(reader.view, start, end)
     pair = re.fullmatch(r"([A-Z_][A-Z0-9_]*)=(.*)", reader.view[span.start : span.end])
     if pair:
