@@ -9,7 +9,8 @@ same options; it tells a script its rank by the variable `LOCAL_RANK`, and not b
 
 What to do: let the script read `os.environ["LOCAL_RANK"]`, and start it with `torchrun`.
 
-Fix safety: safe with `--use_env`, which does the same; else unsafe, since the script may need `--local-rank`.
+Fix safety: safe with `--use_env`, which does the same; else unsafe, since the script may need `--local-rank`. There is no fix
+where a script of that name in the project is seen to take it, and not to read `LOCAL_RANK`.
 
 Source: torch 2.0 wheel: torch/distributed/launch.py, torch/distributed/run.py (`get_use_env`).
 """
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.documents.context import ReferenceContext
     from torchmigrate.documents.references import Reference
+    from torchmigrate.project.project import Project
 
 _OLD, _NEW = "torch.distributed.launch", "torch.distributed.run"
 _SYMBOL = f"${_OLD}"
@@ -56,6 +58,11 @@ _OPTIONS = re.compile(
 )
 """The launcher's options up to `--use_env`: behind the script they are the script's."""
 _ELSEWHERE = re.compile(r"(?:(?!\.py\b|torch\.distributed\.).){0,400}?--use[-_]env\b", re.DOTALL)
+_SCRIPT = re.compile(r"(?<![\w$}])(?:[\w.-]+/)*(?P<stem>\w[\w-]*)\.py\b")
+_COMMAND = 1000
+"""How many characters behind the launcher's name the script may stand."""
+_TOLD = ((), (r"[\"']--local[-_]rank[\"']", r"(?s)\A(?!.*\bLOCAL_RANK\b)"))
+"""How a script spells that it is told its rank, and does not look for it."""
 _FLAG = f"`{_NEW}` takes no `--use_env`, which has to go with it"
 
 
@@ -83,7 +90,25 @@ def _fix(use: Use, ctx: Context) -> Fix:
         for node in ast.walk(use.parents[0])
     ):
         raise NoFix(_FLAG)
+    _check_script(" ".join(_texts(use.parents[0])).partition(_OLD)[2], ctx.project)
     return Fix((changed,), Safety.UNSAFE, _TITLE + _UNSAFE)
+
+
+def _texts(node: ast.AST) -> Iterator[str]:
+    """The texts in an expression, from left to right."""
+    found = [n for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    yield from (str(n.value) for n in sorted(found, key=lambda n: (n.lineno, n.col_offset)))
+
+
+def _check_script(command: str, project: Project) -> None:
+    """Raises NoFix where the script that a command starts knows its rank from the launcher's argument alone."""
+    script = _SCRIPT.search(command.partition(_OLD)[0], 0, _COMMAND)
+    if script is None:
+        return
+    for path, line in project.spelling(_TOLD, beside="", among=project.modules([script["stem"]])):
+        raise NoFix(
+            f"{project.shown(path)}:{line} takes its rank from `--local-rank`: let it read `LOCAL_RANK` first"
+        )
 
 
 @rule.check_reference
@@ -100,4 +125,5 @@ def _moved(module: Reference, ctx: ReferenceContext) -> Fix:
         return Fix(tuple(edits), Safety.SAFE, f"{_TITLE}, without `--use_env`, which is its default")
     if _ELSEWHERE.match(view, module.span.end):
         raise NoFix(_FLAG)
+    _check_script(view[module.span.end :][: 2 * _COMMAND], ctx.project)
     return Fix(tuple(edits), Safety.UNSAFE, _TITLE + _UNSAFE)

@@ -76,9 +76,9 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
             return referenced(alias, ctx)
         callers.check(found, use, ctx)
         return _compiled(use, ctx, mends)
+    purpose.check_left(call, function, use.place, ctx)
     if isinstance(function, ast.Name) and function.id == name:
         return Fix((ctx.removed(use.place), *mends), Safety.UNSAFE, title, anytime=True)
-    purpose.check_left(call, function, use.place, ctx)
     changes = (replace(call, "{function}", function=function), *mends)
     return Fix(changes, Safety.UNSAFE, title, anytime=True)
 
