@@ -254,7 +254,7 @@ def test_several_gpus_of_different_age_leave_one_build() -> None:
     text = CU128 + "torch>=2.12\n"
     flags = ("--target-version", "2.12", "--gpu-architectures")
     assert "whl/cu126" in fix_text(text, *flags, "7.0,9.0", path="requirements.txt")
-    assert "whl/cu130" in fix_text(text, *flags, "9.0,12.0", path="requirements.txt")
+    assert "whl/cu129" in fix_text(text, *flags, "9.0,12.0", path="requirements.txt")
     (finding,) = check_text(text, *flags, "7.0,12.0", path="requirements.txt")
     assert finding.withheld
     assert "no build of torch 2.12 is known to have code for 7.0, 12.0" in finding.withheld
@@ -275,7 +275,7 @@ def run(*arguments: str) -> tuple[int, str]:
 
 
 def test_one_run_covers_code_and_project_files(project: Path) -> None:
-    status, output = run("check", ".", "--target-version", "2.12", "--output-format", "json", "-q")
+    status, output = run("check", ".", "--target-version", "2.15", "--output-format", "json", "-q")
     report = json.loads(output)
     codes = {finding["path"]: finding["code"] for finding in report["findings"]}
     assert codes["requirements.txt"] == "CU501"
@@ -329,7 +329,7 @@ def test_utf16_is_written_back_as_it_was() -> None:
     settings, minimum = settings_of(["--target-version", "2.12"])
     data = (CU128 + "torch>=2.12\n").encode("utf-16")
     result = fixed({"requirements.txt": data}, settings, minimum)["requirements.txt"]
-    assert result.after == (CU128.replace("cu128", "cu130") + "torch>=2.12\n").encode("utf-16")
+    assert result.after == (CU128.replace("cu128", "cu129") + "torch>=2.12\n").encode("utf-16")
 
 
 def test_a_document_that_cannot_be_decoded_says_so() -> None:

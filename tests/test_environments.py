@@ -13,12 +13,12 @@ from click.testing import CliRunner
 from packaging.requirements import Requirement
 
 from tests.support import check_text, fix_text
-from tools import read_requirements, read_spack
+from tools import read_cuda, read_requirements, read_spack
 from torchmigrate.cli.commands import cli
 from torchmigrate.documents import pythons
 from torchmigrate.documents.document import Document
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.tables import requirements
+from torchmigrate.tables import cuda_code, failing, requirements
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_what_torch_requires_itself() -> None:
 
 
 def test_every_row_says_where_it_is_from() -> None:
-    for name in ("requirements.json", "compiled.json"):
+    for name in ("requirements.json", "compiled.json", "cuda_code.json", "failing.json"):
         rows = json.loads((resources.files("torchmigrate.tables") / "data" / name).read_text("utf-8"))
         assert [row["project"] for row in rows] == sorted({row["project"] for row in rows})
         assert all(row["source"] and row["evidence"] in ("wheel", "documented") for row in rows)
@@ -187,6 +187,89 @@ def test_what_is_bounded_needs_a_wheel(bound: str, fits: bool) -> None:
     (finding,) = check_text(text, "--select", "CU504", "--target-version", "2.13", path="requirements.txt")
     assert (finding.fix is not None) is fits
     assert fits or "no wheel" in (finding.withheld or "")
+
+
+@pytest.mark.parametrize(
+    ("project", "version", "cuda", "refusal"),
+    [
+        ("bitsandbytes", "0.47.0", "13.0", "not for 13.0"),
+        ("bitsandbytes", "0.47.0", "12.8", ""),
+        ("bitsandbytes", "0.43.3", "12.6", "not for 12.6"),
+        ("bitsandbytes", "0.36.0", "13.0", "its wheels do not tell"),
+        ("bitsandbytes", "99.0", "13.0", "its wheels do not tell"),
+        ("bitsandbytes", "", "13.2", ""),
+        ("onnxruntime-gpu", "1.20.0", "13.0", "its wheels do not tell"),
+        ("onnxruntime-gpu", "1.22.0", "13.0", "made for CUDA 12, not for 13.0"),
+        ("onnxruntime-gpu", "1.27.0", "13.0", ""),
+        (
+            "faster-whisper",
+            "1.1.0",
+            "13.0",
+            "it runs the code of ctranslate2: ctranslate2 4.8.5 is made for CUDA 12",
+        ),
+        ("cupy-cuda12x", "", "13.0", "made for CUDA 12, not for 13.0"),
+        ("spconv-cu120", "2.3.6", "12.6", ""),
+        ("numpy", "2.0.0", "13.0", ""),
+    ],
+)
+def test_what_is_made_for_one_cuda(project: str, version: str, cuda: str, refusal: str) -> None:
+    reason = cuda_code.refuses(project, version, cuda)
+    assert refusal in reason
+    assert bool(refusal) is bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("asked", "fails"),
+    [
+        ("ultralytics==8.2.63", True),
+        ("ultralytics==8.2.64", False),
+        ("ultralytics<8.2.64", True),
+        ("ultralytics", False),
+        ("basicsr>=1.4", True),
+        ("speechbrain<1.1", True),
+        ("speechbrain<1.1.2", False),
+    ],
+)
+def test_what_fails_though_its_metadata_lets_torch_in(asked: str, fails: bool) -> None:
+    text = f"torch==2.4.0\ntorchvision==0.19.0\n{asked}\n"
+    (finding,) = check_text(text, "--select", "CU504", "--target-version", "2.13", path="requirements.txt")
+    assert (finding.fix is None) is fails
+    assert failing.fails("ultralytics", "8.2.63", "2.5.1") == ""
+
+
+@pytest.mark.parametrize(
+    ("beside", "holds"),
+    [
+        ("bitsandbytes==0.43.3", True),
+        ("bitsandbytes", False),
+        ("bitsandbytes<0.48", True),
+        ("faster-whisper", True),
+        ("cupy-cuda12x", True),
+        ("onnxruntime-gpu==1.27.0", False),
+    ],
+)
+def test_code_of_another_cuda_holds_back(beside: str, holds: bool) -> None:
+    text = f"torch==2.4.0\n{beside}\n"
+    (finding,) = check_text(text, "--select", "CU504", "--target-version", "2.13", path="requirements.txt")
+    assert (finding.fix is None) is holds
+    assert not holds or "not for 13.0" in (finding.withheld or "")
+
+
+def test_on_the_cpu_no_cuda_holds_back() -> None:
+    text = "--extra-index-url https://download.pytorch.org/whl/cpu\ntorch==2.4.0+cpu\nbitsandbytes==0.43.3\n"
+    (finding,) = check_text(text, "--select", "CU504", "--target-version", "2.13", path="requirements.txt")
+    assert finding.fix is not None
+
+
+def test_the_cuda_of_a_wheel_is_read_in_names_and_libraries() -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as made:
+        for name in ("b/libb_cuda118.so", "b/libb_cuda130.so", "b/libb_cpu.so"):
+            made.writestr(name, "")
+        made.writestr("b.libs/libb-1.so.4", b"\0libcublas.so.12\0libcudnn.so.9\0")
+    wheel = zipfile.ZipFile(file)
+    assert read_cuda.names(wheel, "") == ["11.8", "13.0"]
+    assert read_cuda.opened(wheel, "") == ["12"]
 
 
 def test_a_missing_list_is_named() -> None:

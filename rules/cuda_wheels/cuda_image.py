@@ -35,10 +35,11 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if image.name != "nvidia/cuda" or image.undecided:
         return
     from torchmigrate.documents import images
+    from torchmigrate.documents.build import chosen_for
     from torchmigrate.tables import wheels
 
     match = images.CUDA_TAG.match(image.text)
-    chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
+    chosen = chosen_for([image.unit.environment], ctx.options)
     if match is None or chosen is None or not chosen.cuda or not images.is_for_compiling(image):
         return
     if match["cuda"].split(".")[0] == chosen.cuda.split(".")[0]:

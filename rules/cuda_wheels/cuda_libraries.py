@@ -37,9 +37,9 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if not requirement.name.startswith("nvidia-"):
         return
     from torchmigrate.documents import upgrade
-    from torchmigrate.tables import wheels
+    from torchmigrate.documents.build import chosen_for
 
-    chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
+    chosen = chosen_for([requirement.unit.environment], ctx.options)
     unit = requirement.unit
     if chosen is None or not unit.of(Sort.REQUIREMENT, "torch") or upgrade.stays(unit, ctx.options):
         return

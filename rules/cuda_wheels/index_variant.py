@@ -12,8 +12,8 @@ build has no code for one of them.
     --index-url https://download.pytorch.org/whl/cu132
     torch>=2.4
 
-The fix follows the target and the setting `gpu-architectures`: the release's default build where that has code for
-all of them, else the newest CUDA build that has. In a command for Linux the URL of the default build simply goes; a list
+The fix follows the target, the CUDA that is asked for and the setting `gpu-architectures`: who asks for CUDA 12 stays there while
+the target has a build for it, since another major needs another driver. In a command for Linux the URL of the default build simply goes; a list
 keeps one, since the package index has no CUDA build for Windows.
 Names that the file gives to its indexes (`pytorch-cu128`), pins, local versions and companions that are installed
 with it change in the same fix. A value that comes from a variable of the same file is mended where it is written.
@@ -53,8 +53,9 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     if (not index.option and _is_used(index, ctx)) or _is_of_others(index, ctx):
         return  # the command that uses it knows more, or it is not torch that comes from there
-    chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
-    needs_driver = chosen is not None and (chosen.cuda or "").split(".")[0] != tag.name[2:-1]
+    asked = wheels.cuda_of(tag.name)
+    chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures, asked)
+    needs_driver = chosen is not None and (chosen.cuda or "").split(".")[0] != asked.split(".")[0]
     tests_older = index.unit.role is Role.TEST and any(
         other.undecided or upgrade.excluding(other, ctx.options)
         for other in (index.unit.references if index.option else ctx.references)
@@ -81,7 +82,7 @@ def _fix(index: Reference, ctx: ReferenceContext, *, tests_older: bool) -> Fix:
 def _is_of_others(index: Reference, ctx: ReferenceContext) -> bool:
     """Whether a command, or a list, takes other packages from there, and no torch."""
     from torchmigrate.documents import upgrade
-    from torchmigrate.documents.relocation import gives_torch
+    from torchmigrate.documents.build import gives_torch
 
     unit = index.unit
     installs_torch = unit.of(Sort.REQUIREMENT, *upgrade.TORCH, *upgrade.COMPANIONS)

@@ -1,7 +1,8 @@
 """The fixtures: what they hold, and all that is found in them, written down for a reader.
 
 A case is a file ``case*.py`` (``.pyi``, ``.ipynb``, or in another language) in ``fixtures/<family>/<slug>/``, or a folder ``project*`` there
-whose files are checked together. Beside it stands ``case*.findings`` or ``project*.findings``, unless it is silent::
+whose files are checked together, or a folder ``projects*`` there, in which each file and each folder is a project by
+itself. Beside it stands ``case*.findings`` or ``project*.findings``, unless it is silent::
 
     12:5-30 TS101 warning (info before 2.10): `torch.jit.script` is deprecated since torch 2.10; …
         fix (unsafe): Use `torch.compile`
@@ -16,10 +17,10 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 
 from tests.support import Checked, fixed, settings_of
@@ -100,12 +101,26 @@ class Case:
         """What checking it gives."""
         return self._checked(self.options[0])
 
-    def fixed(self) -> dict[str, FixResult]:
-        """What fixing it gives, by path."""
-        return fixed({str(file): file.read_bytes() for file in self.files}, *self.options)
+    def fixed(self, texts: Mapping[str, bytes] | None = None) -> dict[str, FixResult]:
+        """What fixing it gives, by path; ``texts`` take the place of what the files hold."""
+        known = texts or {}
+        found: dict[str, FixResult] = {}
+        for files in self._projects:
+            inputs = {str(file): known.get(str(file), file.read_bytes()) for file in files}
+            found |= fixed(inputs, *self.options)
+        return found
+
+    @property
+    def _projects(self) -> list[list[Path]]:
+        """The files that are checked together."""
+        if not self.path.name.startswith("projects"):
+            return [self.files]
+        first = {file: file.relative_to(self.path).parts[0] for file in self.files}
+        return [list(group) for _, group in groupby(self.files, key=first.__getitem__)]
 
     def _checked(self, settings: Settings) -> Checked:
-        return Checked.of(self.files, settings, self.options[1])
+        found = (Checked.of(files, settings, self.options[1]).results for files in self._projects)
+        return Checked({path: result for results in found for path, result in results.items()})
 
     def described(self, *, older: bool = True) -> str:
         """What its record has to say; without ``older``, nothing of older targets, which takes a fifth of the time."""

@@ -17,7 +17,6 @@ from collections import Counter
 import pytest
 
 from tests.rules.cases import FIXTURES, RECORD, Case, cases, declared_otherwise
-from tests.support import fixed
 from torchmigrate.engine.registry import rules
 from torchmigrate.foreign.use import UNREAD
 
@@ -57,9 +56,7 @@ def test_fixes(case: Case, accept: bool) -> None:
         before = file.read_bytes()
         assert (result.after or before) == (wanted.read_bytes() if wanted.exists() else before)
 
-    again = fixed(
-        {str(file): results[str(file)].after or file.read_bytes() for file in case.files}, *case.options
-    )
+    again = case.fixed({str(file): results[str(file)].after or file.read_bytes() for file in case.files})
     assert not [result.applied for result in again.values() if result.applied], (
         "a second run changes something"
     )

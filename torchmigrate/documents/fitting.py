@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from torchmigrate.documents import images, pythons
+from torchmigrate.documents import images, pythons, said
 from torchmigrate.documents.neighbours import Neighbour
 from torchmigrate.documents.references import Environment, Reference, Style, normalized
 from torchmigrate.documents.specifiers import Clause, applies, clauses
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.tables import requirements
+from torchmigrate.tables import cuda_code, failing, requirements
 from torchmigrate.tables.matrix import Build, number
 
 FAMILY = requirements.FAMILY | {"pytorch"}
@@ -91,6 +91,12 @@ def _refuses(one: Reference, state: State) -> str:
     upper = [clause for clause in asked if clause.is_upper]
     release = state.releases["torch"]
     wanted = _newest(one.name, upper) if upper else ""
+    before = any(clause.operator == "<" and clause.public == wanted for clause in upper)
+    if reason := failing.fails(one.name, wanted, release, before=before):
+        return reason
+    reason = cuda_code.refuses(one.name, wanted, state.chosen.cuda or "", before=before)
+    if reason and not _is_on_cpu(state):
+        return reason
     if not (requirements.is_linked(one.name) or requirements.is_known(one.name, wanted)) and (
         state.resolves or not (upper or _BESIDE_TORCH.search(one.name))
     ):
@@ -102,6 +108,16 @@ def _refuses(one: Reference, state: State) -> str:
         reason = requirements.refuses(one.name, newest or "", release)
         return f"of its newest release, {newest}, {reason}" if reason and newest else reason
     return requirements.refuses(one.name, wanted, release)
+
+
+def _is_on_cpu(state: State) -> bool:
+    """Whether it is torch's build for the CPU that is asked for."""
+    units = [*state.environment.units, *(unit for one in state.neighbours for unit in one.environment.units)]
+    return any(
+        re.search(r"/whl/cpu/?$", index.text) for unit in units for index in unit.of(Sort.INDEX)
+    ) or any(
+        clause.local == "cpu" for one, _ in _all(state) if one.name == "torch" for clause in clauses(one)
+    )
 
 
 _BESIDE_TORCH = re.compile(r"torch|cuda|cu1\d|gpu|triton|flash|attn|nvidia")
@@ -231,16 +247,6 @@ def _wheels(state: State) -> Iterator[str]:
         left = fitting
 
 
-_OLD_CUDA = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    r"(?:cu|cuda|cudatoolkit|cuda-toolkit)[-_=]{0,2}|cuda_version[\s\"'=:]{1,4}|(?:cuda|lib(?:cu|np|nv)\w+)(?:-[a-z]+)+-"
-    r")(?P<major>1[0-3])(?:[-._]?\d(?:\.\d+)*|x)?(?!\w)",
-    re.IGNORECASE,
-)
-_OLD_TORCH = re.compile(
-    r"(?<![A-Za-z])(?:torch|pt|pytorch)[-_=]*v?(?P<version>[12]\.\d{1,2})(?:\.\d+)?", re.IGNORECASE
-)
-_INSIDE = re.compile(r"[\w.-](?:py)?torch")
 _SOURCES = re.compile(
     r"(?:git\+|git clone\s+(?:-\S+\s+(?:[\w.-]+\s+)??)*)\S*?/(?P<name>[\w.-]+?)(?:\.git)?(?=[@#\s\"'&;]|$)"
 )
@@ -257,15 +263,15 @@ def _leftovers(state: State) -> Iterator[str]:
     """What the text still says that is for another CUDA or an older torch, and what is built from its sources."""
     neighbours = "\n".join(neighbour.text for neighbour in state.neighbours)
     for text, own in ((state.text, True), (neighbours, False)):
-        text = re.sub(r"(?m)(?:^|(?<=\s))#.*$", "", text)
-        for match in _OLD_CUDA.finditer(text):
+        text = said.without_comments(text)
+        for match in said.OLD_CUDA.finditer(text):
             if state.chosen.cuda and match["major"] != state.cuda:
-                yield f"held back by `{_word(text, match)}`, which is for CUDA {match['major']}"
-        for match in _OLD_TORCH.finditer(text):
-            if "=" in match[0] and _INSIDE.match(text, max(match.start() - 1, 0)):
+                yield f"held back by `{said.word(text, match)}`, which is for CUDA {match['major']}"
+        for match in said.OLD_TORCH.finditer(text):
+            if "=" in match[0] and said.INSIDE.match(text, max(match.start() - 1, 0)):
                 continue  # the pin of a package whose name ends in torch's: that is its own version
             if number(match["version"]) < number(state.chosen.torch):
-                yield f"held back by `{_word(text, match)}`, which is for torch {match['version']}"
+                yield f"held back by `{said.word(text, match)}`, which is for torch {match['version']}"
         for match in _SOURCES.finditer(text):
             name = normalized(match["name"])
             name = _REPOSITORIES.get(name, name)
@@ -273,10 +279,3 @@ def _leftovers(state: State) -> Iterator[str]:
                 yield f"held back by `{match['name']}`, which is built from its sources: for which torch is not known here"
         for match in _FILE.finditer(text):
             yield f"held back by `{match[0]}`: for which torch it is built is not known here"
-
-
-def _word(text: str, match: re.Match[str]) -> str:
-    """The word around a match."""
-    start = max(text.rfind(c, 0, match.start()) for c in " \t\n\"'") + 1
-    end = re.compile(r"[\s\"']|$").search(text, match.end())
-    return text[start : end.start() if end else match.end()][-80:]

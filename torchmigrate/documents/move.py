@@ -8,26 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
+from torchmigrate.documents.build import build_for, cuda_asked, gives_torch, tags
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.fitting import State, held_back
 from torchmigrate.documents.meant import check_may_move, check_unit
 from torchmigrate.documents.merging import merged
-from torchmigrate.documents.neighbours import Missing, Neighbour, neighbour_of, neighbours, siblings
-from torchmigrate.documents.references import Environment, Reference, Role, Unit
-from torchmigrate.documents.relocation import Relocation, concerns_torch, gives_torch
-from torchmigrate.documents.specifiers import Clause, applies, clauses
+from torchmigrate.documents.neighbours import Missing, Neighbour, neighbour_of, neighbours
+from torchmigrate.documents.references import Environment, Reference, Role
+from torchmigrate.documents.relocation import Relocation
+from torchmigrate.documents.specifiers import applies, clauses
+from torchmigrate.documents.staying import check_staying
 from torchmigrate.documents.upgrade import (
     COMPANIONS,
     TORCH,
-    excluding,
-    lacks,
-    no_build,
-    tag_of,
 )
-from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Edit, Fix, Joint, NoFix
 from torchmigrate.model.options import Options
 from torchmigrate.model.versions import Version, parse, render
@@ -45,20 +42,29 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
     Where lists that go into the same environment, or what installs them, have to change too, it is the part of one file.
     """
     check_unit(reference.unit, source, options)
+    key = ("fix", reference.unit.environment, options)
+    found = project.once(key, lambda: _fix(reference.unit.environment, source, options, project))
+    if isinstance(found, NoFix):
+        raise NoFix(*found.args)
+    return found
+
+
+def _fix(environment: Environment, source: Source, options: Options, project: Project) -> Fix | NoFix:
+    """The fix, or why there is none."""
     try:
-        return _move(reference, source, options, project)
+        return _whole(environment, source, options, project)
     except NoFix as reason:
-        if nearest := _nearest(reference, source, options, project):
-            raise NoFix(f"{reason}; it could move to torch {nearest} (--target-version {nearest})") from None
-        raise
+        if nearest := _nearest(environment, source, options, project):
+            return NoFix(f"{reason}; it could move to torch {nearest} (--target-version {nearest})")
+        return reason
 
 
-def _nearest(reference: Reference, source: Source, options: Options, project: Project) -> str:
-    """The newest release before the target to which the environment of a reference could move; empty for none."""
+def _nearest(environment: Environment, source: Source, options: Options, project: Project) -> str:
+    """The newest release before the target to which an environment could move; empty for none."""
     older = [version for name in matrix.versions() if _OLDEST <= (version := parse(name)) < options.target]
     for target in sorted(older, reverse=True):
         with contextlib.suppress(NoFix):
-            _move(reference, source, replace(options, target=target, resolve=False), project)
+            _whole(environment, source, replace(options, target=target, resolve=False), project)
             return render(target)
     return ""
 
@@ -67,24 +73,48 @@ _OLDEST: Version = (2, 10)
 """The oldest release that is proposed in the target's place."""
 
 
-def _move(
-    reference: Reference, source: Source, options: Options, project: Project, *, alone: bool = False
-) -> Fix:
-    """The move to one release; raises NoFix where there is none. ``alone``: whatever stands beside it may stay."""
-    environment = reference.unit.environment
+def _whole(environment: Environment, source: Source, options: Options, project: Project) -> Fix:
+    """The move to one release, if it leaves nothing in the project behind. Raises NoFix."""
+    move = _move(environment, source, options, project)
+
+    def moves(reference: Reference, source: Source) -> bool:
+        with contextlib.suppress(NoFix):
+            check_unit(reference.unit, source, options)
+            _move(reference.unit.environment, source, replace(options, resolve=False), project)
+            return True
+        return False
+
+    check_staying(move.moved, move.asked, move.chosen, options, project, moves)
+    return move.fix
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """The move of an environment with what goes along; ``moved`` has all of that, by file."""
+
+    fix: Fix
+    moved: list[tuple[str, Environment]]
+    asked: str
+    """The CUDA that is asked for now."""
+    chosen: Build
+
+
+def _move(environment: Environment, source: Source, options: Options, project: Project) -> _Move:
+    """The move to one release, whatever stays elsewhere. Raises NoFix where there is none."""
     path = os.path.realpath(source.path)
     try:
         beside = tuple(neighbours(path, environment, project))
-        chosen = _build([environment, *(one.environment for one in beside if _moves(one))], options)
+        together = [environment, *(one.environment for one in beside if _moves(one))]
+        chosen = build_for(together, options)
         own = Relocation(environment, source, options, chosen, beside=tuple(one.path for one in beside))
         others = _others(own, beside, project)
     except Missing as missing:
         raise NoFix(f"what `{missing.name}` brings is not known here") from None
     own.shares = bool(others)
     own.make()
-    tags = _tags([own.environment, *(one.environment for one in others)], gives_torch)
-    if len(tags) > 1 and others:
-        raise NoFix(f"the files that move together offer several builds: {', '.join(sorted(tags))}")
+    variants = tags([own.environment, *(one.environment for one in others)], gives_torch)
+    if len(variants) > 1 and others:
+        raise NoFix(f"the files that move together offer several builds: {', '.join(sorted(variants))}")
     _check_served((own, *others.values()))
     if not own.edits:
         raise NoFix("nothing that is asked for here is older than the target")
@@ -97,12 +127,11 @@ def _move(
     if held := "" if said else held_back(state):
         raise NoFix(held)
     _check_named(environment, beside)
-    if not alone:
-        _check_siblings(own, beside, project)
     safety = Safety.SAFE if not others and own.is_safe() else Safety.UNSAFE
     joint = _joint(source.path, [one.path for one in others])
     title = own.title if joint is None else f"{own.title}, in {', '.join(joint.paths)}"
-    return Fix(edits, safety, title + said, joint=joint)
+    places = [(path, environment), *((one.path, one.environment) for one in others)]
+    return _Move(Fix(edits, safety, title + said, joint=joint), places, cuda_asked(together), chosen)
 
 
 def _check_served(relocations: Iterable[Relocation]) -> None:
@@ -124,30 +153,6 @@ def _check_named(environment: Environment, beside: tuple[Neighbour, ...]) -> Non
         local = [clause for clause in clauses(one) if clause.local.startswith("cu") and clause.minor]
         if any(wheels.published(clause.minor or (0, 0), clause.local) is not False for clause in local):
             raise NoFix(f"the index that has `{one.name}{one.text}` is named elsewhere")
-
-
-def _check_siblings(own: Relocation, beside: tuple[Neighbour, ...], project: Project) -> None:
-    """Raises NoFix where a project's own file and lists beside it ask for the same torch, and one of them stays."""
-    pins = [c for one in own.environment.of(Sort.REQUIREMENT, *TORCH) for c in clauses(one) if c.is_exact]
-    included = {one.path for one in beside}
-    path = os.path.realpath(own.source.path)
-    is_own = kind_of(path) != "requirements"
-    for document in siblings(path, project):
-        same = [one for one in document.references if one.sort is Sort.REQUIREMENT and one.name in TORCH]
-        same = [one for one in same if _agree(excluding(one, own.options), pins)]
-        is_own = is_own or bool(same and kind_of(document.path) != "requirements")
-        for one in same if is_own and document.path not in included else ():
-            try:
-                check_unit(one.unit, document, own.options)
-                _move(one, document, own.options, project, alone=True)
-            except NoFix:  # noqa: PERF203 -- a folder has few of them
-                where = os.path.basename(document.path)
-                raise NoFix(f"`{one.name}{one.text}` in {where} would have to move with it") from None
-
-
-def _agree(kept: Iterable[Clause], pins: Iterable[Clause]) -> bool:
-    """Whether conditions that keep the target out let in what is pinned elsewhere."""
-    return any(clause.allows([pin.public]) for clause in kept for pin in pins)
 
 
 def _moves(neighbour: Neighbour) -> bool:
@@ -226,34 +231,6 @@ def _resolved(state: State, source: Source, edits: tuple[Edit, ...]) -> str:
     if answer.resolves is False:
         raise NoFix(answer.said)
     return f" ({answer.said})"
-
-
-def _build(environments: Iterable[Environment], options: Options) -> Build:
-    """The build to move to: the one that is asked for where the target has it, else the best for the GPUs. Raises NoFix."""
-    environments = list(environments)
-    tags = _tags(environments, concerns_torch) or _tags(environments, gives_torch)
-    chosen = wheels.choose(options.target, options.gpu_architectures)
-    if len(tags) == 1 and not lacks(variant := tags.pop(), options):
-        if wheels.published(options.target, variant) is None:
-            raise NoFix(
-                f"whether torch {render(options.target)} is published for {variant} is not known here"
-            )
-        chosen = wheels.build(options.target, variant)
-    if chosen is None:
-        raise NoFix(no_build(options))
-    return chosen
-
-
-def _tags(environments: Iterable[Environment], concerned: Callable[[Unit], bool]) -> set[str]:
-    """The variants of the indexes of some units."""
-    return {
-        tag.name
-        for environment in environments
-        for unit in environment.units
-        if concerned(unit)
-        for index in unit.of(Sort.INDEX)
-        if (tag := tag_of(index))
-    }
 
 
 def _edited(source: Source, environment: Environment, edits: tuple[Edit, ...]) -> str:

@@ -130,21 +130,15 @@ def _reads(name: str, text: str) -> bool:
     return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", _OTHER_USES.sub("", text)) is not None
 
 
-def siblings(path: str, project: Project) -> list[Document]:
-    """The project's own files and the lists in one folder with one of them, the project's own first."""
-    if kind_of(path) != "requirements" and os.path.basename(path) not in _PROJECT_FILES:
-        return []
-    files = [one for one in project.folder(os.path.dirname(path)) if one != path]
-    own = [one for one in files if os.path.basename(one) in _PROJECT_FILES]
-    lists = [one for one in files if kind_of(one) == "requirements"]
-    return [document for one in (*own, *lists) if (document := _document(one, project))]
-
-
-def _document(path: str, project: Project) -> Document | None:
-    """A file of the project; None for one that cannot be read."""
+def document_of(path: str, project: Project) -> Document | None:
+    """A file of the project, read once while it stays as it is; None for one that cannot be read."""
     data = project.text(path)
     if data is None or len(data) > MAX_METADATA_BYTES:
         return None
+    return project.once((path, data), lambda: _read(path, data))
+
+
+def _read(path: str, data: bytes) -> Document | None:
     try:
         document = Document.read(path, data)
         document.references  # noqa: B018 -- they say whether it can be read
@@ -155,7 +149,7 @@ def _document(path: str, project: Project) -> Document | None:
 
 def _environments(path: str, project: Project) -> Iterator[Neighbour]:
     """The environments of a file; nothing for one that cannot be read."""
-    if document := _document(path, project):
+    if document := document_of(path, project):
         for environment in document.environments:
             yield neighbour_of(document, environment)
 

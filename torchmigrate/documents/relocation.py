@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from packaging.specifiers import SpecifierSet
 
 from torchmigrate.documents import architectures, images
+from torchmigrate.documents.build import concerns_torch, gives_torch
 from torchmigrate.documents.references import Environment, Reference, Role, Style, Unit, normalized
 from torchmigrate.documents.specifiers import Clause, clauses, lowest, lowest_of
 from torchmigrate.documents.upgrade import (
@@ -319,17 +320,3 @@ def _renamed(unit: Unit, old: str, new: str) -> Iterator[Edit]:
             edit = name.value.edit(*match.span(), new)
             if edit is not None:
                 yield edit
-
-
-def concerns_torch(unit: Unit) -> bool:
-    """Whether torch comes from here: a command or a list that asks for it, or a choice of its build for all of them."""
-    chooses = any(index.option == "--torch-backend" for index in unit.of(Sort.INDEX))
-    return chooses or bool(unit.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS))
-
-
-def gives_torch(unit: Unit) -> bool:
-    """Whether torch comes from here, or the index is here that it comes from: of a list with others, or alone."""
-    environment = unit.environment
-    whole_list = bool(environment.includes) and not environment.spans
-    serves = bool(unit.of(Sort.INDEX)) and (whole_list or not unit.of(Sort.REQUIREMENT))
-    return concerns_torch(unit) or serves

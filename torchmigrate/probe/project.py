@@ -17,12 +17,12 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from torchmigrate.documents import pythons
+from torchmigrate.documents.build import concerns_torch
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.images import TORCH_TAG
 from torchmigrate.documents.purposes import Purpose
 from torchmigrate.documents.reader import INDEX_URL
 from torchmigrate.documents.references import Environment, Reference, Role, Style, Unit
-from torchmigrate.documents.relocation import concerns_torch
 from torchmigrate.documents.specifiers import applies, clauses, patches
 from torchmigrate.documents.upgrade import TORCH, nightly_of, tag_of
 from torchmigrate.model.findings import Finding

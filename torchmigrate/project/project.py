@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchmigrate.gates.kinds import kind_of
 from torchmigrate.gates.languages import language_of
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 UNSEEN = "only these files are seen, and others of their project may depend on the old code"
 """Why a fix is unsafe whose ground is that nothing else in the project …"""
+
+
+T = TypeVar("T")
 
 
 class Incomplete(Exception):
@@ -65,12 +68,13 @@ class Project:
         ] = {}
         self._texts: dict[str, bytes] = {}
         self._room = _ROOM
+        self._once: dict[Hashable, Any] = {}
         for path in self._paths:
             self._by_stem.setdefault(stem(path), []).append(path)
 
     def __getstate__(self) -> dict[str, object]:
         """Without the texts, which another process reads faster than it is sent them."""
-        return {**self.__dict__, "_texts": {}, "_room": _ROOM}
+        return {**self.__dict__, "_texts": {}, "_room": _ROOM, "_once": {}}
 
     def shown(self, path: str) -> str:
         """How messages name one of the files: as what is found in it would be shown."""
@@ -106,6 +110,13 @@ class Project:
             self._room -= len(text)
             self._texts[path] = text
         return text
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` gives, made once for each ``key``: what is asked of all files for each finding."""
+        if key not in self._once:
+            self._once[key] = make()
+        found: T = self._once[key]
+        return found
 
     def judged(self, fix: Fix) -> Fix:
         """A fix whose ground is what the project does, as it is right to offer: unsafe where not all of it is seen."""

@@ -42,10 +42,12 @@ def is_known(variant: str) -> bool:
     return any(build.variant == variant for build in matrix.builds())
 
 
-def choose(target: Version, architectures: Iterable[str] = ()) -> Build | None:
+def choose(target: Version, architectures: Iterable[str] = (), asked: str = "") -> Build | None:
     """The build of the target that runs on every one of the compute capabilities; None if there is none.
 
-    The release's default build where it does; else the newest CUDA that does.
+    ``asked`` is the CUDA that is asked for today, ``12.1``. Its major stays while the target has it, for another one needs
+    another driver; and of that major it is the oldest that is no older, as a newer one may run on fewer GPUs, and an older
+    one does. Where none is asked for, it is the release's default build if it fits, else the newest CUDA that does.
     """
     wanted = tuple(architectures)
     fitting = [
@@ -53,7 +55,26 @@ def choose(target: Version, architectures: Iterable[str] = ()) -> Build | None:
         for build in _builds(target)
         if build.cuda and build.evidence != "named" and not missing(build, wanted)
     ]
-    return max(fitting, key=rank, default=None)
+    if not asked:
+        return max(fitting, key=rank, default=None)
+    first = min(
+        (major for build in fitting if (major := _cuda(build)[0]) >= matrix.number(asked)[0]), default=0
+    )
+    same = [build for build in fitting if _cuda(build)[0] == first]
+    newer = [build for build in same if _cuda(build) >= matrix.number(asked)]
+    if wanted and not newer:
+        return max(same or fitting, key=rank, default=None)  # known to run on all of them
+    return min(newer, key=lambda build: (build.apart, _cuda(build)), default=None)
+
+
+def cuda_of(variant: str) -> str:
+    """The CUDA that a variant is for, by its name: ``cu126`` → ``12.6``; empty for others."""
+    digits = variant.removeprefix("cu") if variant.startswith("cu") else ""
+    return f"{digits[:-1]}.{digits[-1]}" if len(digits) > 1 else ""
+
+
+def _cuda(build: Build) -> tuple[int, ...]:
+    return matrix.number(build.cuda or "0")
 
 
 def last_for(architectures: Iterable[str]) -> Build | None:

@@ -1,0 +1,195 @@
+"""What the files of a project say of a torch, of what goes with it and of a CUDA: read once, whatever asks for it."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchmigrate.documents import images
+from torchmigrate.documents.document import Document, references_of
+from torchmigrate.documents.neighbours import document_of
+from torchmigrate.documents.references import Environment, Reference
+from torchmigrate.documents.upgrade import COMPANIONS, TORCH, tag_of
+from torchmigrate.gates.kinds import concerns, kind_of
+from torchmigrate.model.findings import Span
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.project.project import Project
+from torchmigrate.tables import wheels
+from torchmigrate.text.read import read
+from torchmigrate.text.source import Source, SourceError
+
+_DOCUMENTATION = ("markdown", "rst", "lock")
+"""Kinds that follow the project's own files: a lock is written by its tool."""
+
+OLD_CUDA = re.compile(
+    r"(?<![A-Za-z0-9])(?:"
+    r"(?:cu|cuda|cudatoolkit|cuda-toolkit)[-_=]{0,2}|cuda_version[\s\"'=:]{1,4}|(?:cuda|lib(?:cu|np|nv)\w+)(?:-[a-z]+)+-"
+    r"|(?<=load )(?:\S+ )*?\w*cuda\w*[/@]"
+    r")(?P<major>1[0-3])(?:[-._]?\d(?:\.\d+)*|x)?(?!\w)",
+    re.IGNORECASE,
+)
+"""A CUDA in a text: ``cu121``, ``cuda-12-1``, ``module load cuda/12.1``."""
+OLD_TORCH = re.compile(
+    r"(?<![A-Za-z])(?:torch|pt|pytorch)[-_=]*v?(?P<version>[12]\.\d{1,2})(?:\.\d+)?", re.IGNORECASE
+)
+"""A torch in a text: ``torch-2.1.0``, ``pt2.1``."""
+INSIDE = re.compile(r"[\w.-](?:py)?torch")
+_MENTIONED = "[Tt]orch|TORCH|[Cc][Uu][Dd][Aa]|cu1[0-3]"
+_INSTALLED = re.compile(r"(?<![\w.-])torch(?:vision|audio)?==(?P<version>\d+\.\d+)|/whl/(?P<tag>cu1\d\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """One place that says which torch or which CUDA there is: a reference of a project file, or a part of a text."""
+
+    path: str
+    text: str
+    source: Source | None = None
+    environment: Environment | None = None
+    reference: Reference | None = None
+    torch: str = ""
+    """The version of torch that a text names."""
+    cuda: str = ""
+    """The CUDA that it names; its variant's, where it is an index."""
+
+
+def sayings(project: Project) -> list[Saying]:
+    """All of them, in project files and in the modules of the project that install something."""
+    return project.once("sayings", lambda: list(_sayings(project)))
+
+
+def _sayings(project: Project) -> Iterator[Saying]:
+    for path, _ in project.spelling(((), (_MENTIONED,)), beside=""):
+        kind = kind_of(path)
+        if kind in _DOCUMENTATION:
+            continue
+        if kind is None:
+            yield from _in_module(path, project)
+        elif kind == "notebook":
+            yield from _in_notebook(path, project)
+        elif document := document_of(path, project):
+            yield from _referred(document, document.references)
+            yield from _in_text(document)
+
+
+def _in_notebook(path: str, project: Project) -> Iterator[Saying]:
+    """What the commands of its cells say; its text has what they printed, too."""
+    data = project.text(path)
+    with contextlib.suppress(SourceError, RecursionError):
+        if data is not None and concerns("notebook", data):
+            source = read(path, data)
+            yield from _referred(source, references_of(source))
+
+
+def _referred(source: Source, references: list[Reference]) -> Iterator[Saying]:
+    for one in references:
+        if one.undecided:
+            continue
+        text = f"{one.name}{one.text}"
+        cuda = ""
+        if one.sort is Sort.INDEX and (tag := tag_of(one)):
+            text, cuda = tag.name, wheels.cuda_of(tag.name)
+        elif one.sort is Sort.IMAGE:
+            text = f"{one.name}:{one.text}"
+            found = images.CUDA_TAG.match(one.text) if one.name == "nvidia/cuda" else None
+            cuda = found["cuda"] if found else ""
+        elif one.sort is Sort.VARIABLE and one.name == "CUDA_VERSION":
+            text = cuda = one.text
+        elif one.sort is not Sort.REQUIREMENT or one.name not in (*TORCH, *COMPANIONS):
+            continue
+        yield Saying(source.path, text, source, one.unit.environment, one, cuda=cuda)
+
+
+def _in_text(document: Document) -> Iterator[Saying]:
+    """What stands in the text of a file and is no reference, comments left out."""
+    text = without_comments(document.view)
+    inside = _Inside(document)
+    for pattern in (OLD_CUDA, OLD_TORCH):
+        for match in pattern.finditer(text):
+            if inside.refers(match.start()):
+                continue
+            if pattern is OLD_TORCH and "=" in match[0] and INSIDE.match(text, max(match.start() - 1, 0)):
+                continue  # the pin of a package whose name ends in torch's: that is its own version
+            found = match.groupdict()
+            yield Saying(
+                document.path,
+                word(text, match),
+                document,
+                inside.environment(match.start()),
+                torch=found.get("version") or "",
+                cuda=found.get("major") or "",
+            )
+
+
+def without_comments(text: str) -> str:
+    """A text with blanks in the place of what ``#`` begins."""
+    return re.sub(r"(?m)(?:^|(?<=\s))#.*$", lambda comment: " " * len(comment[0]), text)
+
+
+def word(text: str, match: re.Match[str]) -> str:
+    """The word around a match."""
+    start = max(text.rfind(c, 0, match.start()) for c in " \t\n\"'") + 1
+    end = re.compile(r"[\s\"']|$").search(text, match.end())
+    return text[start : end.start() if end else match.end()][-80:]
+
+
+class _Inside:
+    """Which reference and which environment of a file an offset lies in."""
+
+    def __init__(self, document: Document) -> None:
+        self._spans = sorted(one.span for one in document.references)
+        self._starts = [span.start for span in self._spans]
+        self._environments = sorted(
+            ((span, number) for number, one in enumerate(document.environments) for span in _spans(one)),
+            key=lambda pair: pair[0],
+        )
+        self._document = document
+
+    def refers(self, at: int) -> bool:
+        """Whether it lies in a reference."""
+        number = bisect_right(self._starts, at)
+        return number > 0 and at < self._spans[number - 1].end
+
+    def environment(self, at: int) -> Environment | None:
+        """The innermost environment around it."""
+        number = bisect_right(self._environments, at, key=lambda pair: pair[0].start)
+        for span, index in reversed(self._environments[max(0, number - 8) : number]):
+            if at < span.end:
+                return self._document.environments[index]
+        return None
+
+
+def _spans(environment: Environment) -> list[Span]:
+    return environment.spans or [Span(0, 1 << 40)]
+
+
+def _in_module(path: str, project: Project) -> Iterator[Saying]:
+    """What a Python module says in the texts of a command; its documentation is none."""
+    data = project.text(path) if path.endswith(".py") else None
+    if data is None or _INSTALLED.search(data.decode("latin-1")) is None:
+        return
+    try:
+        tree = ast.parse(data)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+            for match in _INSTALLED.finditer(node.value):
+                torch, tag = match["version"] or "", match["tag"] or ""
+                family = match[0].partition("=")[0]
+                yield Saying(
+                    path,
+                    word(node.value, match),
+                    torch=torch if family == "torch" else "",
+                    cuda=wheels.cuda_of(tag),
+                )
+
+
+def shown(saying: Saying, project: Project) -> str:
+    """How a message names it."""
+    return f"`{saying.text}` in {project.shown(saying.path)}"
