@@ -34,6 +34,7 @@ from torchmigrate.tables.matrix import Build
 from torchmigrate.text.source import Source
 
 _OFFICIAL = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/")
+_OF_ALL = re.compile(r"torch_stable\.html$|/whl(?:/(?:torch|torchvision|torchaudio))?/?$")
 
 
 @dataclass(slots=True)
@@ -203,7 +204,8 @@ class Relocation:
         """The local version to pin: none where the index goes and the default one gives the build; ``cpu`` stays."""
         if not clause.local.startswith("cu"):
             return clause.local
-        return "" if self.chosen.default and not (self.keeps_index or self.shares) else self.chosen.variant
+        stays = self.keeps_index or self.shares or bool(_page_of_all(self.environment))
+        return "" if self.chosen.default and not stays else self.chosen.variant
 
     def _companion(self, companion: Reference) -> None:
         allowed = release_of(companion.name, self.options.target)
@@ -292,7 +294,7 @@ class Relocation:
             raise NoFix(reference.fixed)
         if reference.several:
             raise NoFix(f"the file gives several values for the version of {reference.name}")
-        if "+" in version and (page := _old_page(self.environment)):
+        if "+" in version and (page := _page_of_all(self.environment)):
             raise NoFix(f"whether `{page}` lists {reference.name} {version} is not known here")
         edit = reference.value.edit(clause.start, clause.end, version)
         if edit is None:
@@ -305,10 +307,13 @@ def _required(torch: str) -> dict[str, SpecifierSet]:
     return {normalized(needed.name): needed.specifier for needed in requirements.required_by("torch", torch)}
 
 
-def _old_page(environment: Environment) -> str:
-    """A page of wheels of old, if an environment installs from one; empty if it does not."""
+def _page_of_all(environment: Environment) -> str:
+    """A page of PyTorch's that has the wheels of every build, if an environment installs from one; empty if not.
+
+    Of equal versions an installer takes the build whose name is the last in the alphabet.
+    """
     pages = (index.text for index in environment.of(Sort.INDEX))
-    return next((page for page in pages if page.endswith("torch_stable.html")), "")
+    return next((page for page in pages if _OF_ALL.search(page)), "")
 
 
 def _other_accelerator(reference: Reference) -> str:

@@ -83,6 +83,19 @@ _WITH_VALUE = frozenset(
         "--upgrade-package",
         "-P",
         "--link-mode",
+        "--root-user-action",
+        "--upgrade-strategy",
+        "--cert",
+        "--client-cert",
+        "--build-option",
+        "--keyring-provider",
+        "--use-feature",
+        "--use-deprecated",
+        "--exclude-newer",
+        "--override",
+        "--overrides",
+        "--build-constraint",
+        "--refresh-package",
     ]
 )
 _LOCAL_PROJECT = re.compile(r"(?P<folder>\.{1,2}(?:/[\w./-]*)?|/[\w./-]*|[\w.-]+/[\w./-]*)(?:\[[\w, -]*\])?")
