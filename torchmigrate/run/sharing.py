@@ -33,7 +33,7 @@ def looks(looker: Looker, files: Mapping[str, Input]) -> Iterator[tuple[str, Loo
 
     In processes of their own from where on it is worthwhile for what is left; then in no particular order.
     """
-    hits = _PRIOR if looker.project.is_complete or looker.awaited else 0
+    hits = _PRIOR if looker.project.is_complete else 0
     places = list(files)
     for done, place in enumerate(places):
         share = hits / (done + _PRIOR)
