@@ -243,6 +243,21 @@ def test_the_gate(text: bytes, passes: bool) -> None:
     assert WATCH.gate.passes(text) is passes
 
 
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        (b"import torch, triton\n@triton.jit\ndef f(): ...", False),
+        (b"import torch, triton\nutils.f(triton.jit(script))", False),
+        (b"import torch.utils as u\nu.jit.log_extract.f()", True),
+        (b"from torch.utils import jit\njit.log_extract.f()", True),
+        (b"from torch import utils\nutils.jit.log_extract.f()", True),
+        (b"import torch\ntorch.jit.script", True),
+    ],
+)
+def test_a_token_that_stands_elsewhere_too_is_no_word_of_any_library(text: bytes, passes: bool) -> None:
+    assert Watch(["torch.jit.script", "torch.utils.jit.*"]).gate.passes(text) is passes
+
+
 def test_the_beginning_of_a_name_is_enough_beside_a_token() -> None:
     gate = Watch(["torch.onnx.symbolic_opset*"]).gate
     assert gate.passes(b"import torch\ntorch.onnx.symbolic_opset9")

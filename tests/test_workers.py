@@ -63,7 +63,7 @@ def test_a_process_looks_into_no_file_without_a_mark(tmp_path: Path, folder: str
     project = Project(["a.py"])
     project.is_complete = False
     look = sharing.work(profiles, project, str(tmp_path / folder) if folder else None)
-    assert look((str(tmp_path / "a.py"), "a.py", b"import torch\n")) == (None, None, False)
+    assert look((str(tmp_path / "a.py"), "a.py", b"import torch\n")) == (None, None, False, False)
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())

@@ -24,7 +24,7 @@ Source: torch 2.4, 2.5 and 2.6 wheels: torch/serialization.py.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
@@ -110,7 +110,7 @@ def _is_state_dict(call: ast.Call, use: Use, ctx: Context) -> bool:
     return bool(places) and all(_goes_in(place, parents) for place in places)
 
 
-def _goes_in(place: ast.expr, parents: dict[ast.AST, ast.AST]) -> bool:
+def _goes_in(place: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
     parent = parents.get(place)
     return (
         isinstance(parent, ast.Call)

@@ -15,6 +15,7 @@ from torchmigrate.gates.languages import language_of
 from torchmigrate.model.faults import fault
 from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.model.options import Options
+from torchmigrate.project.expected import Expected
 from torchmigrate.project.mentions import Facts
 from torchmigrate.project.project import Project
 from torchmigrate.project.said import Said
@@ -85,13 +86,19 @@ class Engine:
             return Scan(FileResult(path, errors=(fault(error, path),)))
 
     def _scanned(self, path: str, data: bytes, project: Project, links: Links | None) -> Scan:
+        expected = None if project.is_complete else project.expected
+        if isinstance(expected, Expected):
+            expected.begin()
         subject = self.open(path, data, project, links)
         said = subject.said()
         facts = subject.facts(said)
+        if isinstance(expected, Expected):
+            expected.note(facts)
         result = self._result(subject, said)
         result = with_edits(subject.source, result) if self._edits else result
         subject.release()
-        if facts.provisional and not project.is_complete and isinstance(subject, Module):
+        asked = facts.provisional or facts.assumed
+        if asked and not project.is_complete and isinstance(subject, Module):
             self._keep(subject.source)
         return Scan(result, facts)
 

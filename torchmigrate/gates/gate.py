@@ -73,7 +73,9 @@ class Gate:
     """The token of each symbol that has one; for ``torch._C._jit_*`` the beginning ``_jit_`` of an identifier."""
     _beginnings: dict[bytes, bytes]
     """Identifiers of which the symbols give the beginning only, in alphabetical order, each with the one before it."""
-    _below_torch: frozenset[bytes]
+    _below_torch: dict[bytes, frozenset[bytes]]
+    """Tokens that stand directly below torch in a symbol, with what does so in all of their symbols: ``jit`` itself, and
+    ``utils`` for ``torch.utils.jit``."""
     _never_last: frozenset[bytes]
     _partners: dict[bytes, list[frozenset[bytes]]]
     _pairs: Pairs
@@ -81,7 +83,7 @@ class Gate:
     """The environment variables among the symbols."""
 
     def __hash__(self) -> int:
-        return hash((self._below_torch, self._never_last, self._pairs))
+        return hash((frozenset(self._below_torch), self._never_last, self._pairs))
 
     @classmethod
     def of(cls, symbols: Iterable[str], paired: Mapping[str, tuple[str, ...]] | None = None) -> Gate:
@@ -93,9 +95,12 @@ class Gate:
             served.setdefault(token.encode(), []).append(symbol)
         open_ended = (segments(s[:-1]) for s in symbols if s.endswith("*") and not s.endswith(".*"))
         beginnings = dict(sorted((parts[-1].encode(), parts[-2].encode()) for parts in open_ended))
-        below_torch = frozenset(
-            token for token, of in served.items() if all(segments(s)[1:2] == [token.decode()] for s in of)
-        )
+        tops = {token: {tuple(segments(s)[:2]) for s in of} for token, of in served.items()}
+        below_torch = {
+            token: frozenset(top[1].encode() for top in found)
+            for token, found in tops.items()
+            if ("torch", token.decode()) in found and all(top[0] == "torch" for top in found)
+        }
         never_last = frozenset(
             token
             for token, of in served.items()
@@ -118,12 +123,13 @@ class Gate:
     def _spells_token(self, text: bytes) -> bool:
         """Whether the text spells a token as an identifier of its own.
 
-        A token directly below torch is often a word of other libraries too (``triton.jit``): it counts if it is
-        spelled ``torch.jit``, or if the file has torch, or parts of it, under another name.
+        A token directly below torch is often a word of other libraries too (``triton.jit``): it counts if the file
+        spells ``torch.jit``, or ``torch.utils`` for ``torch.utils.jit``, or has torch, or parts of it, under another name.
         """
         doubtful = False
         for token in _present(self, text):
-            if token in self._below_torch and not _below_torch(token).search(text):
+            tops = self._below_torch.get(token, ())
+            if tops and not any(_below_torch(top).search(text) for top in tops):
                 doubtful = doubtful or self._is_in_code(token, text)
             elif self._is_in_code(token, text):
                 return True

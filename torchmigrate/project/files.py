@@ -80,7 +80,7 @@ def find(
 
 def read(path: str | os.PathLike[str]) -> bytes:
     """The content of a file. Raises OSError, also for what has become a pipe since it was found and would block."""
-    with open(path, "rb", opener=_open_at_once) as stream:
+    with open(path, "rb", buffering=0, opener=_open_at_once) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError("it is not a regular file")
         return stream.read()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from torchmigrate.model.vocabulary import Kind
 
@@ -22,6 +23,15 @@ class Mention:
     """
 
 
+class Assumption(NamedTuple):
+    """An answer of `Project.uses`, given before all was known."""
+
+    symbols: tuple[str, ...]
+    kinds: frozenset[Kind]
+    found: bytes
+    """Tells one answer from another."""
+
+
 @dataclass(slots=True)
 class Facts:
     """What one file tells about the project."""
@@ -31,6 +41,8 @@ class Facts:
     """Names from other modules that may be a symbol, once it is known what those modules export."""
     mentions: tuple[Mention, ...] = ()
     provisional: bool = False
-    """Whether a rule asked about the project, so that the result holds for this project only."""
+    """Whether a rule asked about the project what was not known yet, so that it is to be asked again."""
     asked_elsewhere: bool = False
     """Whether a rule asked about files that no rule looks into, of which nobody notes whether they change."""
+    assumed: tuple[Assumption, ...] = ()
+    """What rules were told about the project: the result holds as long as they would be told the same."""

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchmigrate.gates.kinds import kind_of
@@ -13,6 +14,7 @@ from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Fix
 from torchmigrate.model.vocabulary import Kind, Safety
 from torchmigrate.project import texts
+from torchmigrate.project.mentions import Assumption
 from torchmigrate.project.modules import module_path, stem
 from torchmigrate.project.project_links import ProjectLinks
 
@@ -53,11 +55,14 @@ class Project:
         """Whether these are all files that can observe each other: what is not among them, nobody does."""
         self.is_complete = True
         """Whether all files have told what they are to tell."""
+        self.expected: Project | None = None
+        """What is asked in its place as long as they have not: `torchmigrate.project.expected`."""
         self.exports: dict[str, dict[str, str]] = {}
         """For each file, its global names that stand for something of torch's, with torch's name for it."""
         self._mentions: dict[str, list[Mention]] = {}
         self._by_stem: dict[str, list[str]] = {}
         self._uses: dict[tuple[tuple[str, ...], frozenset[Kind]], list[Mention]] = {}
+        self._assumptions: dict[tuple[tuple[str, ...], frozenset[Kind]], Assumption] = {}
         self._paths = dict.fromkeys(paths)
         self._read = read
         self._shown = shown or {}
@@ -89,10 +94,12 @@ class Project:
         return [one for one in self._paths if os.path.dirname(one) == path]
 
     def asked(self) -> Project:
-        """The project, for a rule that asks about it. Raises Incomplete."""
-        if not self.is_complete:
+        """The project, for a rule that asks about it, or what is expected of it. Raises Incomplete."""
+        if self.is_complete:
+            return self
+        if self.expected is None:
             raise Incomplete
-        return self
+        return self.expected
 
     def text(self, path: str) -> bytes | None:
         """The content of one of the files; None for any other, and for one that cannot be read."""
@@ -137,6 +144,7 @@ class Project:
     def mention(self, mentions: Iterable[Mention]) -> None:
         """Records uses."""
         self._uses.clear()
+        self._assumptions.clear()
         for mention in mentions:
             self._mentions.setdefault(mention.symbol, []).append(mention)
 
@@ -147,6 +155,18 @@ class Project:
             mentions = (mention for symbol in symbols for mention in self._mentions.get(symbol, ()))
             self._uses[key] = [mention for mention in mentions if mention.kind in key[1]]
         return self._uses[key]
+
+    def assumption(self, symbols: tuple[str, ...], kinds: frozenset[Kind]) -> Assumption:
+        """What `uses` answers, to be compared with what it answers another time."""
+        key = (symbols, kinds)
+        if key not in self._assumptions:
+            found = repr(Project.uses(self, *symbols, kinds=kinds)).encode("utf-8", "surrogatepass")
+            self._assumptions[key] = Assumption(symbols, kinds, blake2b(found, digest_size=16).digest())
+        return self._assumptions[key]
+
+    def holds(self, assumed: Iterable[Assumption]) -> bool:
+        """Whether everything is as it was assumed to be."""
+        return all(one == self.assumption(one.symbols, one.kinds) for one in assumed)
 
     def spelling(
         self, *sought: Sought, beside: str, among: Sequence[str] | None = None

@@ -39,6 +39,7 @@ class Paused:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        gc.freeze()  # what was made meanwhile is not young any more: the next collection would go through all of it
         gc.unfreeze()
         if self._enabled:
             gc.enable()

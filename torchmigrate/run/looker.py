@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchmigrate.gates.gate import spelled
+from torchmigrate.gates.kinds import is_document
+from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import FileError, FileResult
 from torchmigrate.project.files import Input
 from torchmigrate.project.project import Project
@@ -24,6 +27,8 @@ class Look(NamedTuple):
     """Where to keep it, if it can be kept and is not yet."""
     failed: bool = False
     """Whether the file could not be looked at, which may go better the next time."""
+    waits: bool = False
+    """Whether the file is better looked at after others."""
 
     @classmethod
     def failure(cls, file: Input, message: str) -> Look:
@@ -44,6 +49,10 @@ class Looker:
         """To be entered for as long as files are looked at."""
         self.scanned = 0
         """How many files an engine has looked into."""
+        self.awaited = False
+        """Whether no file waits any more."""
+        self._asked: dict[bytes, set[str]] = {}
+        """The last two words of the symbols that rules have asked about: most files spell both that use one."""
 
     def look(self, place: str, file: Input) -> Look:
         """What the file at ``place`` gives; it can be kept as long as nothing that it gives depends on others."""
@@ -52,6 +61,8 @@ class Looker:
             data = file.read()
         except OSError as error:
             return Look.failure(file, f"cannot be read: {error.strerror or error}")
+        if is_first and not self.awaited and self._asked and not self._may_tell(file.path, data):
+            return Look(None, waits=True)
         if is_first and not self.engines.screen.concerns(file.path, data):
             return Look(None)
         key = self._key(place, file, data) if is_first and self.cache.keeps else None
@@ -67,8 +78,20 @@ class Looker:
         """What the engine finds in the content of a file."""
         self.scanned += 1
         self.garbage.tick(len(data))
-        return self.engines.of(place).scan(file.path, data, self.project, self.project.links(place))
+        scan = self.engines.of(place).scan(file.path, data, self.project, self.project.links(place))
+        for symbol in (symbol for one in scan.facts.assumed for symbol in one.symbols):
+            above, _, name = symbol.rpartition(".")
+            self._asked.setdefault(above.rpartition(".")[2].encode(), set()).add(name)
+        return scan
+
+    def _may_tell(self, path: str, data: bytes) -> bool:
+        """Whether a file probably tells something that rules have asked about."""
+        if is_document(path) or language_of(path) is not None:
+            return True  # those say it in other words
+        asked = {name for owner, names in self._asked.items() if owner in data for name in names}
+        return next(spelled(asked, data), None) is not None
 
     def _key(self, place: str, file: Input, data: bytes) -> bytes:
         context = self.engines.context_of(self.engines.profile_of(place))
-        return digest(b"look", context, os.fsencode(place), os.fsencode(file.path), data)
+        whole = b"whole" if self.project.is_whole else b""
+        return digest(b"look", context, whole, os.fsencode(place), os.fsencode(file.path), data)

@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.model.findings import FileResult
+from torchmigrate.project.expected import Expected
 from torchmigrate.project.files import Input
 from torchmigrate.project.project import Project
 from torchmigrate.run import sharing
@@ -99,22 +100,24 @@ class Scanner:
         changed = known.changed(self.stamps)
         fresh = [place for place in self.files if place in changed or place in self._reported]
         self.project.is_complete = False
-        facts = self._first_looks(fresh, progress)
+        facts = self._first_looks(fresh, known.without(fresh, self.stamps), progress)
         if known.holds(facts, changed, self.stamps):
             self.project.exports = dict(known.exports)
             facts |= known.without(fresh, self.stamps)
             fresh += sorted(known.concerned(self.stamps) - set(fresh))
         else:
             looked = set(fresh)
-            facts |= self._first_looks([place for place in self.files if place not in looked], progress)
+            others = [place for place in self.files if place not in looked]
+            facts |= self._first_looks(others, facts, progress)
             fresh = list(self.files)
         facts = {place: facts[place] for place in self.files if place in facts}
         if self.project.exports or any(place in facts for place in fresh):
+            self._expect(facts)
             self._link(facts, fresh)
         for told in facts.values():
             self.project.mention(told.mentions)
         self.project.is_complete = True
-        self._last_looks([place for place in self.named if place in facts and facts[place].provisional])
+        self._last_looks([place for place in self.named if place in facts and not self._holds(facts[place])])
         self._settle()
         self.known = Known(self.stamps.by_place, facts, self.project.exports)
         if memory is not None and not self.failed and self.known.stamps != known.stamps:
@@ -122,20 +125,52 @@ class Scanner:
         if progress is not None:
             progress(len(self.files), len(self.files))
 
-    def _first_looks(self, places: Sequence[str], progress: Progress | None) -> dict[str, Facts]:
-        """What files tell while nothing is known of the others."""
-        files = {place: self.files[place] for place in places}
+    def _first_looks(
+        self, places: Sequence[str], others: Mapping[str, Facts], progress: Progress | None
+    ) -> dict[str, Facts]:
+        """What files tell while not all is known: those that only ask after those that may answer.
+
+        ``others`` is what other files have told.
+        """
         facts: dict[str, Facts] = {}
-        for done, (place, look) in enumerate(sharing.looks(self._looker, files)):
+        self._expect(others)
+        waiting = self._looked(places, facts, progress, 0)
+        if waiting:
+            self._expect({**others, **facts})
+            self._looker.awaited = True
+            self._looked(waiting, facts, progress, len(places) - len(waiting))
+            self._looker.awaited = False
+        return facts
+
+    def _looked(
+        self, places: Sequence[str], facts: dict[str, Facts], progress: Progress | None, done: int
+    ) -> list[str]:
+        """Adds what files tell to the ``facts``, when so many are ``done``; returns the files that wait."""
+        files, total = {place: self.files[place] for place in places}, done + len(places)
+        waiting = []
+        for place, look in sharing.looks(self._looker, files):
+            if look.waits:
+                waiting.append(place)
+                continue
             if progress is not None:
-                progress(done, len(files))
+                progress(done, total)
+            done += 1
             self.failed = self.failed or look.failed
             if look.scan is not None:
                 facts[place] = look.scan.facts
                 self._keep(place, look.scan.result)
                 if look.key is not None:
                     self.cache.put(look.key, look.scan)
-        return facts
+        return waiting
+
+    def _holds(self, told: Facts) -> bool:
+        """Whether what a file gave rests on what is known of the project in the end."""
+        return not told.provisional and self.project.holds(told.assumed)
+
+    def _expect(self, facts: Mapping[str, Facts]) -> None:
+        """Lets rules know what some of the files have told."""
+        told = (facts[place] for place in self.files if place in facts)
+        self.project.expected = Expected(told, is_whole=self.project.is_whole)
 
     def _last_looks(self, places: Sequence[str]) -> None:
         """What files give with all that is known of the others."""

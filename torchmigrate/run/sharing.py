@@ -24,7 +24,7 @@ _DIED = "the process that looked at it died; it is not checked"
 Item = tuple[str, str, bytes | None]
 """What is sent to a worker process: the file's place, and the parts of an `Input`."""
 
-Sent = tuple[bytes | None, bytes | None, bool]
+Sent = tuple[bytes | None, bytes | None, bool, bool]
 """What it sends back: a `Look`, of which the scan is packed."""
 
 
@@ -51,7 +51,7 @@ def _shared(looker: Looker, files: Mapping[str, Input]) -> Iterator[tuple[str, L
     looker.engines.of(next(iter(files)))  # what it imports, processes that are forked need not
     looker.cache.release()  # a connection must not live on in two processes
     count = workers.processes(looker.engines.jobs)
-    make = partial(work, looker.engines.profiles, looker.project, looker.cache.folder)
+    make = partial(work, looker.engines.profiles, looker.project, looker.cache.folder, looker.awaited)
     items = [(place, file.path, file.data) for place, file in files.items()]
     for (place, *_), sent in workers.map_all(make, items, count):
         yield (
@@ -60,22 +60,25 @@ def _shared(looker: Looker, files: Mapping[str, Input]) -> Iterator[tuple[str, L
         )
 
 
-def work(profiles: Mapping[str, Profile], project: Project, folder: str | None) -> Callable[[Item], Sent]:
+def work(
+    profiles: Mapping[str, Profile], project: Project, folder: str | None, awaited: bool = False
+) -> Callable[[Item], Sent]:
     """The work of a worker process: looks with what is known of the project, and of the cache in a folder."""
     cache = Cache(folder)
     looker = Looker(Engines(profiles, cache), project, cache)
+    looker.awaited = awaited
     looker.garbage.__enter__()
 
     def look(item: Item) -> Sent:
         place, shown, data = item
-        scan, key, failed = looker.look(place, Input(shown, data))
-        return None if scan is None else pack(scan), key, failed
+        scan, key, failed, waits = looker.look(place, Input(shown, data))
+        return None if scan is None else pack(scan), key, failed, waits
 
     return look
 
 
-def received(scan: bytes | None, key: bytes | None, failed: bool) -> Look:
+def received(scan: bytes | None, key: bytes | None, failed: bool, waits: bool) -> Look:
     """The look that a worker process has sent."""
     from torchmigrate.engine.engine import Scan
 
-    return Look(None if scan is None else unpack(Scan, scan), key, failed)
+    return Look(None if scan is None else unpack(Scan, scan), key, failed, waits)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from torchmigrate.semantics import nodes
+from torchmigrate.semantics.parents import Parents
 from torchmigrate.semantics.reaching import COMPREHENSIONS, DEFERRED, FUNCTIONS, Reaching
 from torchmigrate.semantics.scopes import Scope
 from torchmigrate.semantics.statements import Scopes
@@ -30,9 +31,11 @@ class Flow:
         self._naming: dict[Scope, dict[str | None, list[int]]] = {}
 
     @cached_property
-    def parents(self) -> dict[ast.AST, ast.AST]:
+    def parents(self) -> Parents:
         """The parent of every node of the file."""
-        return nodes.parents(self._scopes.module.node)
+        tree = self._scopes.module.node
+        assert isinstance(tree, ast.Module)
+        return Parents(tree)
 
     @cached_property
     def attributes(self) -> dict[str, list[str]]:

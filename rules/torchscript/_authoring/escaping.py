@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
@@ -70,7 +71,7 @@ def _lines(ctx: Context) -> dict[str, int]:
     return returned
 
 
-def _function(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST:
+def _function(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST:
     while not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
         node = parents[node]
     return node

@@ -1,0 +1,106 @@
+"""What rules are told of a project before all of its files have told what they use."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from tests.support import settings_of
+from torchmigrate.engine.engine import Engine
+from torchmigrate.model.findings import FileResult
+from torchmigrate.model.vocabulary import Kind
+from torchmigrate.project.expected import Expected
+from torchmigrate.project.files import Input
+from torchmigrate.project.mentions import Facts, Mention
+from torchmigrate.project.project import Incomplete, Project
+from torchmigrate.run import runner
+from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.tree import Tree
+
+MARKED = "import torch\n\n\n@torch.jit.unused\ndef f(x):\n    return x\n"
+SCRIPTS = "import torch\n\nmodel = torch.jit.script(load())\n"
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that an engine looks into, in order."""
+    seen: list[str] = []
+    scan = Engine._scanned
+
+    def counting(self: Engine, path: str, *arguments: object) -> object:
+        seen.append(Path(path).name)
+        return scan(self, path, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Engine, "_scanned", counting)
+    return seen
+
+
+def checked(root: Path, files: dict[str, str]) -> dict[str, FileResult]:
+    for name, text in files.items():
+        (root / name).write_text(text)
+    settings, minimum = settings_of(["--select", "TS1", "--no-keep-torchscript-support"])
+    inputs = [Input(str(root / name)) for name in files]
+    results = runner.check(Tree(inputs, everywhere(settings, minimum)))
+    return {Path(result.path).name: result for result in results}
+
+
+def withheld(result: FileResult) -> list[str]:
+    return [finding.withheld for finding in result.findings if finding.withheld]
+
+
+def test_a_file_that_only_asks_waits_for_those_that_answer(tmp_path: Path, looks: list[str]) -> None:
+    results = checked(tmp_path, {"a.py": MARKED, "b.py": MARKED, "c.py": MARKED, "d.py": SCRIPTS})
+    assert looks[:4] == ["a.py", "d.py", "b.py", "c.py"]
+    assert sorted(looks[4:]) == ["a.py", "d.py"]  # which were told that nothing scripts
+    for name in ("a.py", "b.py", "c.py"):
+        assert withheld(results[name]) == [f"waits for `torch.jit.script` at {tmp_path / 'd.py'}:3"]
+
+
+def test_a_file_that_was_told_right_is_not_looked_at_again(tmp_path: Path, looks: list[str]) -> None:
+    results = checked(tmp_path, {"a.py": MARKED, "b.py": MARKED})
+    assert looks == ["a.py", "b.py"]
+    assert all(finding.fix is not None for result in results.values() for finding in result.findings)
+
+
+def test_what_a_name_of_another_file_leads_to_is_heard_of_late(tmp_path: Path, looks: list[str]) -> None:
+    """Where the file that scripts spells no word of it, those that asked are asked again."""
+    files = {"a.py": MARKED, "b.py": MARKED, "compat.py": "import torch\n\ncompiled = torch.jit.script\n"}
+    files["d.py"] = "import torch\nfrom compat import compiled\n\nmodel = compiled(load())\n"
+    results = checked(tmp_path, files)
+    assert "waits for" in " ".join(withheld(results["b.py"]))
+    assert looks.count("b.py") == 2
+
+
+def test_whatever_else_is_asked_has_to_wait() -> None:
+    mention = Mention("torch.jit.script", Kind.CALL, "a.py", 1)
+    expected = Expected([Facts(mentions=(mention,))], is_whole=True)
+    expected.begin()
+    assert expected.uses("torch.jit.script") == [mention]
+    told = Facts()
+    expected.note(told)
+    assert [one.symbols for one in told.assumed] == [("torch.jit.script",)]
+    assert not told.provisional
+
+    own = {"uses", "begin", "note"}
+    inherited = {"mention", "assumption", "holds", "asked", "judged", "export"}
+    public = {name for name, _ in inspect.getmembers(Project, inspect.isfunction) if name[0] != "_"}
+    for name in public - own - inherited:
+        with pytest.raises(Incomplete):
+            getattr(expected, name)("a.py")
+        expected.note(told)
+        assert told.provisional, name
+        expected.begin()
+    with pytest.raises(Incomplete):
+        assert "a.py" in expected
+
+
+def test_an_assumption_holds_as_long_as_the_answer_is_the_same() -> None:
+    project = Project()
+    kinds = frozenset({Kind.CALL})
+    nothing = project.assumption(("torch.jit.script",), kinds)
+    project.mention([Mention("torch.jit.script", Kind.IMPORT, "a.py", 1)])
+    assert project.holds([nothing])
+    project.mention([Mention("torch.jit.script", Kind.CALL, "a.py", 2)])
+    assert not project.holds([nothing])
