@@ -1,0 +1,73 @@
+"""What an index gives that is named beside torch, and whether it can go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from torchmigrate.documents.references import Reference, Unit
+from torchmigrate.documents.upgrade import tag_of
+from torchmigrate.gates.kinds import kind_of
+from torchmigrate.model.findings import Edit
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.tables.matrix import Build
+from torchmigrate.text.source import Source
+
+_OFFICIAL = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/")
+
+
+def default_serves(
+    index: Reference,
+    unit: Unit,
+    others: Iterable[Reference],
+    chosen: Build,
+    source: Source,
+    beside: Iterable[str],
+) -> bool:
+    """Whether the default index gives the chosen build: not on Windows, where it gives the one for the CPU.
+
+    A list may be installed there too. ``beside`` are the files that install it, or that it installs.
+    """
+    if (
+        kind_of(source.path) == "requirements"
+        or not chosen.default
+        or not _OFFICIAL.match(index.text)
+        or index.option == "--torch-backend"
+    ):
+        return False
+    if index.value.pieces[0].span != index.span:
+        return False  # it comes from a variable, to be chosen from outside
+    if any(_OFFICIAL.match(one.text) and tag_of(one) is None for one in others):
+        return False  # one that stays gives builds too, and an installer takes those before the default's
+    only_there = any(r.name.startswith("pytorch-triton") for r in unit.of(Sort.REQUIREMENT))
+    return not only_there and not _on_windows(source, beside)
+
+
+def _on_windows(source: Source, beside: Iterable[str]) -> bool:
+    """Whether the file is for Windows or speaks of it, or a script for Windows installs it."""
+    return (
+        any(path.lower().endswith((".bat", ".cmd", ".ps1")) for path in (source.path, *beside))
+        or re.search(rb"(?i)\bwindows\b|win32|win_amd64|\.bat\b", source.original) is not None
+    )
+
+
+def old_page(indexes: Iterable[Reference]) -> str:
+    """A page of wheels of old, if one of the indexes is one; empty if none is."""
+    return next((index.text for index in indexes if index.text.endswith("torch_stable.html")), "")
+
+
+def other_accelerator(reference: Reference) -> str:
+    """The accelerator other than CUDA that a reference names."""
+    if reference.name == "intel-extension-for-pytorch":
+        return reference.name
+    named = re.search(r"(?:/whl/(?:test/|nightly/)?|\+)(rocm|xpu)", reference.text)
+    return named[1] if named else ""
+
+
+def renamed(unit: Unit, old: str, new: str) -> Iterator[Edit]:
+    """The edits that take the old variant out of the names that the file gives to its indexes."""
+    for name in unit.of(Sort.NAME):
+        for match in re.finditer(rf"(?<![A-Za-z0-9]){old}(?![0-9])", name.text):
+            edit = name.value.edit(*match.span(), new)
+            if edit is not None:
+                yield edit
