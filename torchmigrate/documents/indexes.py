@@ -16,17 +16,10 @@ from torchmigrate.text.source import Source
 _OFFICIAL = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/")
 
 
-def default_serves(
-    index: Reference,
-    unit: Unit,
-    others: Iterable[Reference],
-    chosen: Build,
-    source: Source,
-    beside: Iterable[str],
-) -> bool:
-    """Whether the default index gives the chosen build: not on Windows, where it gives the one for the CPU.
+def default_serves(index: Reference, unit: Unit, chosen: Build, source: Source) -> bool:
+    """Whether the default index gives the chosen build, for all that is known of the place of an index.
 
-    A list may be installed there too. ``beside`` are the files that install it, or that it installs.
+    In a list it does not, which may be installed on Windows too; see `on_windows`.
     """
     if (
         kind_of(source.path) == "requirements"
@@ -37,14 +30,19 @@ def default_serves(
         return False
     if index.value.pieces[0].span != index.span:
         return False  # it comes from a variable, to be chosen from outside
-    if any(_OFFICIAL.match(one.text) and tag_of(one) is None for one in others):
-        return False  # one that stays gives builds too, and an installer takes those before the default's
-    only_there = any(r.name.startswith("pytorch-triton") for r in unit.of(Sort.REQUIREMENT))
-    return not only_there and not _on_windows(source, beside)
+    return not any(r.name.startswith("pytorch-triton") for r in unit.of(Sort.REQUIREMENT))
 
 
-def _on_windows(source: Source, beside: Iterable[str]) -> bool:
-    """Whether the file is for Windows or speaks of it, or a script for Windows installs it."""
+def stay(indexes: Iterable[Reference]) -> bool:
+    """Whether an index of builds of all kinds is among some: an installer takes those before the default's."""
+    return any(_OFFICIAL.match(one.text) and tag_of(one) is None for one in indexes)
+
+
+def on_windows(source: Source, beside: Iterable[str]) -> bool:
+    """Whether a file is for Windows or speaks of it, or a script for Windows installs it: the default is the CPU's there.
+
+    ``beside`` are the files that install it, or that it installs.
+    """
     return (
         any(path.lower().endswith((".bat", ".cmd", ".ps1")) for path in (source.path, *beside))
         or re.search(rb"(?i)\bwindows\b|win32|win_amd64|\.bat\b", source.original) is not None

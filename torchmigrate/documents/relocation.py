@@ -9,7 +9,14 @@ from packaging.specifiers import SpecifierSet
 from torchmigrate.documents import architectures, images
 from torchmigrate.documents.build import concerns_torch, gives_torch
 from torchmigrate.documents.document import Document
-from torchmigrate.documents.indexes import default_serves, old_page, other_accelerator, renamed
+from torchmigrate.documents.indexes import (
+    default_serves,
+    old_page,
+    on_windows,
+    other_accelerator,
+    renamed,
+    stay,
+)
 from torchmigrate.documents.references import Environment, Reference, Role, Style, Unit, normalized
 from torchmigrate.documents.specifiers import Clause, clauses, lowest, lowest_of
 from torchmigrate.documents.upgrade import (
@@ -54,9 +61,11 @@ class Relocation:
     moves_image: bool = False
     replaced: set[str] = field(default_factory=set)
     _indexes: list[Reference] = field(init=False)
+    _needs_indexes: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self._indexes = self.environment.of(Sort.INDEX)
+        self._needs_indexes = stay(self._indexes) or on_windows(self.source, self.beside)
 
     @property
     def title(self) -> str:
@@ -144,12 +153,8 @@ class Relocation:
         self.tags.add(tag.name)
         if index.several:
             raise NoFix("the file gives several values for the index")
-        others = [one for one in self._indexes if one is not index]
-        if (
-            index.removal is not None
-            and not self.shares
-            and default_serves(index, unit, others, self.chosen, self.source, self.beside)
-        ):
+        may_go = not (self.shares or self._needs_indexes)
+        if index.removal is not None and may_go and default_serves(index, unit, self.chosen, self.source):
             self.edits.append(Edit(index.removal.start, index.removal.end, ""))
             return
         self.keeps_index = True
