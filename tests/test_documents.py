@@ -69,6 +69,7 @@ def references(text: str, path: str, *sorts: Sort) -> list[Reference]:
         ("setup.py", "python"),
         ("train.py", None),
         ("README.md", "markdown"),
+        ("README.MD", "markdown"),
         ("Dockerfile.md", "markdown"),
         ("Dockerfile.dockerignore", None),
     ],
@@ -182,7 +183,10 @@ def test_a_malformed_file_is_one_error_and_left_alone(path: str, text: str | byt
     ("path", "text"),
     [
         ("Dockerfile.notes", "How to build torch\nand more\n"),
-        ("requirements.txt", "# $ conda create --name x --file this\ntorch=2.1.0=pypi_0\n"),
+        (
+            "requirements.txt",
+            "# $ conda create --name x --file this\ntorch=2.15.0=pypi_0\nnonsense here too\n",
+        ),
         ("data.yml", '{\n\t"torch": 1\n}\n'),
         ("Dockerfile.j2", "FROM python\n{% if gpu %}\nRUN pip install torch\n{% endif %}\n"),
     ],

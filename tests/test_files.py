@@ -233,6 +233,22 @@ class TestGitignore:
         assert len(expected) > 5
         assert sorted(walk(".", exclude=[".git"])) == expected
 
+    @pytest.mark.parametrize("version", ["2", "4"])
+    def test_what_git_tracks_is_not_ignored(self, tree: Path, version: str) -> None:
+        make("a.py", "gen/b.py", "gen/new.py", "deep/gen/x/c.py", "deep/gen/new/d.py", "bc/e.py")
+        subprocess.run(["git", "init", "-q"], check=True)
+        subprocess.run(["git", "add", "a.py", "gen/b.py", "deep/gen/x/c.py"], check=True)
+        subprocess.run(["git", "update-index", "--index-version", version], check=True)
+        ignore(".gitignore", "a.py", "gen", "b*")
+        kept = ["a.py", "deep/gen/x/c.py", "gen/b.py"] if version == "2" else []
+        assert walk(".", exclude=[".git"]) == kept
+
+    def test_a_damaged_index_tracks_nothing(self, tree: Path) -> None:
+        make("a.py", "b.py")
+        ignore(".gitignore", "a.py")
+        ignore(".git/index", "DIRC no index at all")
+        assert walk(".", exclude=[".git"]) == ["b.py"]
+
     def test_ignore_files_that_cannot_be_read_are_passed_over(self, tree: Path) -> None:
         make("a.py")
         os.makedirs(".gitignore")

@@ -57,6 +57,8 @@ _DECIDED = re.compile(
 )
 _MAKES = frozenset({"randn", "rand", "zeros", "ones", "empty", "randint", "full"})
 
+_OF_NUMBERS = frozenset({"randint", "full"})
+"""Those that take numbers which are no sizes."""
 _MOVES = frozenset({"cuda", "xpu", "to", "half", "bfloat16", "float"})
 
 
@@ -110,11 +112,17 @@ def _is_sized(node: ast.expr, loop: ast.For, scope: Scope, ctx: Context) -> bool
         return _is_sized(node.func.value, loop, scope, ctx)
     if not isinstance(node, ast.Call) or leaf(node.func) not in _MAKES:
         return False
-    sizes = [
-        size for given in node.args for size in (given.elts if isinstance(given, ast.Tuple) else [given])
-    ]
     counted = loop.target
     return any(
         isinstance(size, ast.Name) and isinstance(counted, ast.Name) and size.id == counted.id
-        for size in sizes
+        for size in _sizes(node)
     )
+
+
+def _sizes(made: ast.Call) -> Iterator[ast.expr]:
+    """What a function that makes a tensor is given as sizes: all numbers, or a tuple of them beside other numbers."""
+    several = [given for given in made.args if isinstance(given, (ast.Tuple, ast.List))]
+    if several or leaf(made.func) in _OF_NUMBERS:
+        yield from (size for given in several for size in given.elts)
+    else:
+        yield from made.args

@@ -22,7 +22,8 @@ NVTX, NCCL, Triton, the state of CUDA's random numbers), that name `"cuda"` or `
 beside a `model.cuda()` and where one stands in the file that nothing asks for, where a module beside it that it imports has CUDA as its default,
 where devices are counted for `CUDA_VISIBLE_DEVICES`, in tests, and in projects with kernels of their own in CUDA.
 
-A device is not chosen anew in files with float64 and FlexAttention, which MPS lacks.
+A device is not chosen anew in files with float64, FlexAttention and CTranslate2, which MPS lacks, where MPS is commented out, nor
+in those that import such files.
 
 Source: https://docs.pytorch.org/docs/stable/accelerator.html; torch 2.6, 2.7, 2.9, 2.10 and 2.15 wheels:
 torch/accelerator/__init__.py, torch/accelerator/memory.py.
@@ -37,6 +38,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.project.brought import brought
 from torchmigrate.semantics.dataflow import Escape
 from torchmigrate.semantics.resolve import leaf, string
 
@@ -110,27 +112,44 @@ _KNOWN = re.compile(rb"torch\.accelerator\b|hasattr\(\s*torch\s*,\s*[\"']acceler
 
 _NOT_EVERYWHERE = re.compile(
     rb"torch\.(?:float64|double|complex128)\b|\.double\(\)|dtype\s*=\s*[\"'](?:float64|double)[\"']|\bflex_attention\b"
+    rb"|\b(?:import|from)[ \t]+(?:faster_whisper|ctranslate2|onnxruntime|insightface)\b|\bCUDAExecutionProvider\b|#[^\n]*\bbackends\.mps\b"
 )
-"""What some accelerator lacks, so that code which falls back on the CPU today would fail on it: MPS has no float64."""
+"""What some accelerator lacks, so that code which falls back on the CPU today would fail on it: MPS has no float64, CTranslate2
+and ONNX Runtime know CUDA alone; and what its author has left out by a comment."""
+_LACKED = (
+    "float64",
+    "double",
+    "complex128",
+    "flex_attention",
+    "faster_whisper",
+    "ctranslate2",
+    "backends.mps",
+)
+"""The words without which nothing of that is named."""
 
 _ASKS = re.compile(r"(?i)cuda|gpu|device|available")
 
 _OTHER_DEVICE = re.compile(r"\b(?:is_)?(?:mps|npu|mlu|hpu|musa)(?:\b|_)")
 
 _OWN_NAME = re.compile(r"(?i)cuda|xpu|rocm|hip(?![a-z])|nvidia")
+_OWN_FOLDER = re.compile(r"(?i)cuda|xpu|ipex|rocm|hip|nvidia|nccl")
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    name = ctx.source.path.replace("\\", "/").rpartition("/")[2]
-    if any(_OWN_NAME.search(own) for own in (name, *names_around(use))) or _is_for_one_device(use, ctx):
+    *_, folder, name = ["", *ctx.source.path.replace("\\", "/").split("/")]
+    if any(_OWN_NAME.search(own) for own in (name, *names_around(use))) or _OWN_FOLDER.fullmatch(folder):
+        return
+    if _is_for_one_device(use, ctx):
         return
     if ctx.uses.once((rule.code, "of one kind"), lambda: _is_of_one_kind(ctx)) or is_bound(ctx):
         return
     if any(_moves(node) for node in _unguarded(body_around(use, ctx))):
         return
+    if _is_among_devices(use, ctx):
+        return
     if use.symbol == _AVAILABLE:
-        if _NOT_EVERYWHERE.search(ctx.source.text):
+        if ctx.uses.once((rule.code, "not everywhere"), lambda: _is_not_everywhere(ctx)):
             return
         parents = ctx.uses.flow.parents
         for test in _tests(use, ctx):
@@ -140,7 +159,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
                 yield from advise(use, ctx, message, at=None if test is use.call else test, since=(2, 7))
         return
     new, since = _SYMBOLS[use.symbol]
-    if _is_among_devices(use, ctx) or (new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text):
+    if new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text:
         return
     raises = "; it raises where there is none" if new in _QUIET else ""
     yield from advise(
@@ -157,6 +176,18 @@ def _is_of_one_kind(ctx: Context) -> bool:
         or needs_library(ctx)
         or _helps_one_kind(ctx)
         or (b".cuda(" in text and _moves_unasked(ctx.source.tree))
+    )
+
+
+def _is_not_everywhere(ctx: Context) -> bool:
+    """Whether the file, or what it imports of the project, needs what MPS lacks."""
+    return bool(
+        _NOT_EVERYWHERE.search(ctx.source.text)
+        or ctx.project.spelling(
+            *(((word,), (_NOT_EVERYWHERE.pattern.decode(),)) for word in _LACKED),
+            beside="",
+            among=brought(ctx.project, os.path.abspath(ctx.source.path), ctx.source.text),
+        )
     )
 
 
@@ -245,9 +276,11 @@ def _device(node: ast.expr) -> str | None:
 
 
 def _is_for_one_device(use: Use, ctx: Context) -> bool:
-    """Whether a test of the device's kind stands around a use."""
+    """Whether a test of the device's kind stands around or beside a use, or an assertion of it in its function."""
     tests = [outer.test for outer in use.place.ancestors() if isinstance(outer, (ast.If, ast.While))]
     tests += [parent.test for parent in use.parents if isinstance(parent, ast.IfExp)]
+    tests += [side for parent in use.parents if isinstance(parent, ast.BoolOp) for side in parent.values]
+    tests += [part.test for part in own(body_around(use, ctx)) if isinstance(part, ast.Assert)]
     return any(_names_kind(part, use, ctx) for test in tests for part in ast.walk(test))
 
 
@@ -266,7 +299,13 @@ def _names_kind(part: ast.AST, use: Use, ctx: Context) -> bool:
     if isinstance(part, ast.Name):
         value = ctx.uses.flow.definition(part, use.place.scope)
         asked = value is not None and "is_available" in ast.unparse(value)
-        return not asked and bool(_OWN_NAME.search(part.id)) and ctx.resolve(part, use) is None
+        return not asked and bool(_OWN_NAME.search(part.id)) and not _is_torch(part, use, ctx)
     if isinstance(part, ast.Attribute):
-        return bool(_OWN_NAME.search(part.attr)) and ctx.resolve(part, use) is None
+        return bool(_OWN_NAME.search(part.attr)) and not _is_torch(part, use, ctx)
     return False
+
+
+def _is_torch(part: ast.expr, use: Use, ctx: Context) -> bool:
+    """Whether a name is one of torch's own, as ``torch.cuda`` is, and no switch of the program's."""
+    resolved = ctx.resolve(part, use)
+    return resolved is not None and resolved.names[0].partition(".")[0] == "torch"

@@ -7,7 +7,7 @@ torchcomms as well since torch 2.12, and reads the names `TORCH_FR_…` first; t
     →
     os.environ["TORCH_FR_BUFFER_SIZE"] = "2000"
 
-What images, scripts and workflows set is looked at too.
+What images, scripts, workflows and `.env` files set is looked at too, and what commands in strings do.
 
 Needs: torch 2.12 for the other backends.
 
@@ -68,4 +68,5 @@ def check_reference(variable: Reference, ctx: ReferenceContext) -> Iterator[Find
     if new is None or new.encode() in ctx.source.text or ctx.options.target < _SINCE:
         return
     message = _MESSAGE.format(symbol=variable.name, new=new)
-    yield ctx.finding(variable, f"{message} (torch {render(_SINCE)} and newer)", Severity.INFO)
+    message += f" (torch {render(_SINCE)} and newer)"
+    yield ctx.finding(variable, message, Severity.INFO, span=ctx.named(variable))

@@ -6,7 +6,7 @@ it instead.
 
     CUDA_VERSION: "12.8"
 
-conda's `cuda-version` and `cudatoolkit` choose the CUDA beside torch. Where PyTorch itself has no build of the target for its
+conda's `cuda-version`, `cudatoolkit` and `cuda-toolkit` choose the CUDA beside torch. Where PyTorch itself has no build of the target for its
 major, that is info: which builds conda's channels have is not known here.
 
 What to do: set it to the CUDA of the target's build, which the message names, and look at what else it selects.
@@ -34,7 +34,7 @@ def check(reference: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     yield from (_variable if reference.sort is Sort.VARIABLE else _conda)(reference, ctx)
 
 
-_CONDA = ("cudatoolkit", "cuda-version")
+_CONDA = ("cudatoolkit", "cuda-toolkit", "cuda-version")
 """conda's packages that choose the CUDA."""
 
 

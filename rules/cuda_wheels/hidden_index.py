@@ -12,7 +12,7 @@ need; everything else that is to be installed with it cannot be found there.
     transformers
 
 Fix safety: unsafe: with an extra index, pip takes the best match of both, which is the build of torch's own index for
-a pinned local version, and else the newest.
+the same version, and else the newest. It is made where torch is pinned, or the newest release has that build.
 
 Source: https://pip.pypa.io/en/stable/cli/pip_install/#install-index-url; the packages on torch's index are listed in
 https://github.com/pytorch/test-infra (s3_management/manage.py), here `torchmigrate/tables/data/pytorch_index.json`.
@@ -71,5 +71,23 @@ def _fix(index: Reference, ctx: ReferenceContext) -> Fix:
     option = index.removal and _OPTION.search(ctx.source.text, index.removal.start, index.span.start)
     if option is None:
         raise NoFix("where the option stands cannot be said")
+    if not _is_preferred(index):
+        raise NoFix(
+            "torch is not pinned here, and the newest is on the other index: it would come from there"
+        )
     edit = Edit(*option.span(), "--extra-index-url")
     return Fix((edit,), Safety.UNSAFE, "Add the index instead of replacing the default one")
+
+
+def _is_preferred(index: Reference) -> bool:
+    """Whether an installer takes torch from this index where it may choose: a build wins over the same version without."""
+    from torchmigrate.documents.specifiers import clauses
+    from torchmigrate.model.versions import NEWEST
+    from torchmigrate.tables import wheels
+
+    variant = index.text.rstrip("/").rpartition("/")[2]
+    has_newest = variant == "cpu" or (
+        variant.startswith("cu") and wheels.published(NEWEST, variant) is not False
+    )
+    torches = index.unit.of(Sort.REQUIREMENT, "torch")
+    return has_newest or all(any(clause.is_exact for clause in clauses(one)) for one in torches)

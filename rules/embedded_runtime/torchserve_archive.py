@@ -7,7 +7,8 @@ itself is no longer maintained.
 
 What to do: pack an AOTInductor package instead, with a handler that loads it (`torch._inductor.aoti_load_package`), or the state
 dict with a `--model-file`; better, move to a server that is maintained. In Python the command is read from the list of its
-arguments, as `subprocess` takes it, and from the text that a shell is given. A handler that reads the file in a way of its own is not seen here.
+arguments, as `subprocess` takes it, and from the text that a shell is given. Nothing is said
+where the project's own handler loads the file in another way.
 
 Source: https://docs.pytorch.org/serve/getting_started.html, https://github.com/pytorch/serve/blob/master/examples/README.md,
 https://pytorch.org/blog/pytorch-2-10-release-blog/.
@@ -16,7 +17,9 @@ https://pytorch.org/blog/pytorch-2-10-release-blog/.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
@@ -29,6 +32,9 @@ from ._linking.loading import ASKS, checked, note
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.foreign.context import ForeignContext
+    from torchmigrate.foreign.use import ForeignUse
+    from torchmigrate.project.project import Project
 
 _COMMAND = "torch-model-archiver"
 
@@ -45,8 +51,25 @@ rule = Rule(
     recipe="TorchServe is no longer maintained: consider a server that is",
     artifact=True,
 )
-rule.check_foreign(checked)
 rule.note(note)
+
+_OTHERWISE = re.compile(rb"def initialize\b")
+_AS_TORCHSCRIPT = re.compile(
+    rb"\bjit\.load\b|\bsuper\([^)]*\)\s*\.\s*initialize\b|\bBaseHandler\.initialize\b"
+)
+
+
+@rule.check_foreign
+def check_foreign(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
+    if not (use.handler and _loads_otherwise(use.handler, ctx.project)):
+        yield from checked(use, ctx)
+
+
+def _loads_otherwise(handler: str, project: Project) -> bool:
+    """Whether the project has the file of a handler, and that loads no TorchScript."""
+    name = [part for part in handler.removesuffix(".py").split("/") if part.strip(".")]
+    texts = [project.text(path) or b"" for path in project.modules(name)]
+    return bool(texts) and all(_OTHERWISE.search(one) and not _AS_TORCHSCRIPT.search(one) for one in texts)
 
 
 _RUN = frozenset({"subprocess", "os", "shlex"})
@@ -59,15 +82,17 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         around = use.parents[-1]
         text = around if isinstance(around, ast.JoinedStr) else use.node
         assert isinstance(text, ast.expr)
-        if any(commands.archived(_text(text))) and _is_run(text, use, ctx):
+        packed_here = list(commands.archived(_text(text)))
+        otherwise = any(one.handler and _loads_otherwise(one.handler, ctx.project) for one in packed_here)
+        if packed_here and not otherwise and _is_run(text, use, ctx):
             yield ctx.finding(use, span=ctx.source.span(text))
         return
     listed = use.parents[-1]
     words = listed.elts if isinstance(listed, (ast.List, ast.Tuple)) else getattr(listed, "args", [])
     if words[:1] != [use.node] or any((string(word) or "").startswith("--model-file") for word in words):
         return
-    packed = _serialized(words)
-    if packed is not None:
+    packed, handler = _serialized(words), _given("--handler", words)
+    if packed is not None and not (handler.endswith(".py") and _loads_otherwise(handler, ctx.project)):
         yield ctx.finding(use, span=ctx.source.span(packed))
 
 
@@ -90,6 +115,14 @@ def _is_run(text: ast.expr, use: Use, ctx: Context) -> bool:
             if resolved is not None and resolved.names[0].partition(".")[0] in _RUN:
                 return True
     return False
+
+
+def _given(option: str, words: Sequence[ast.expr]) -> str:
+    """What a command's words give for an option; empty where that is not written out."""
+    texts = [string(word) or "" for word in words]
+    joined = next((text for text in texts if text.startswith(f"{option}=")), "")
+    behind = dict(pairwise(texts)).get(option, "")
+    return joined.partition("=")[2] or behind
 
 
 def _serialized(words: Sequence[ast.expr]) -> ast.expr | None:

@@ -24,7 +24,7 @@ from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
-from ._changes.recipes import argument_changes
+from ._changes.recipes import around, call_changes
 from ._changes.verdict import asks_for, is_guarded, oldest, require
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         use,
         f"`{{symbol}}` without `{name}=`: the default is {change.was}; {change.instead}",
         severity=severity,
-        fix=lambda: _fix(call, ctx, change, reached),
+        fix=lambda: _fix(use, call, ctx, change, reached),
         source=change.source,
     )
 
@@ -85,7 +85,7 @@ def is_given(call: ast.Call, keywords: tuple[str, ...], position: int | None) ->
     )
 
 
-def _fix(call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
+def _fix(use: Use, call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
     if not change.recipes:
         raise NoFix("what the default comes to depends on values that the code does not show")
     require(change.needs, ctx, reached)
@@ -93,4 +93,6 @@ def _fix(call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
     ((name, code),) = recipe.add.items()
     safety = Safety.UNSAFE if recipe.unsafe else Safety.SAFE
     reason = f"; unsafe because {recipe.unsafe}" if recipe.unsafe else ""
-    return Fix(tuple(argument_changes(recipe, call)), safety, f"Add `{name}={code}`{reason}")
+    return Fix(
+        tuple(call_changes(recipe, call, use, ctx)), safety, f"Add `{name}={code}`{around(recipe)}{reason}"
+    )

@@ -1,7 +1,8 @@
 """An environment variable with a new name.
 
 Why: torch 2.2 gave NCCL's switches the prefix `TORCH_`, and warns where an old name is set; torch 2.9 has one name for the
-allocator's settings on all devices, and still reads the old one. What images, scripts and workflows set is looked at too.
+allocator's settings on all devices, and still reads the old one. What images, scripts, workflows and `.env` files set is
+looked at too, and what commands in strings do.
 
     os.environ["NCCL_ASYNC_ERROR_HANDLING"] = "1"
     →
@@ -18,11 +19,12 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Rule, Safety, Sort
+from torchmigrate.api import Finding, Fix, Rule, Safety, Severity, Sort
+from torchmigrate.rewrite.changes import Rename, Reword
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
-from ._changes.strings import reworded
+from ._changes.strings import is_documentation, reworded
 from ._changes.verdict import is_guarded, require
 
 if TYPE_CHECKING:
@@ -52,15 +54,18 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(
         use,
         _message(change, use.name, ctx.options.target),
-        severity=change.severity(ctx.options.target),
+        severity=Severity.INFO if is_documentation(use) else change.severity(ctx.options.target),
         fix=lambda: _fix(use, ctx, change, new, reached),
         source=change.source,
     )
 
 
 def _fix(use: Use, ctx: Context, change: Change, new: str, reached: Reach) -> Fix:
-    assert isinstance(use.node, ast.Constant)
-    changed = reworded(use.node, use.name, new, ctx)
+    if isinstance(use.node, ast.keyword):  # `os.environ.update(NAME="1")`
+        changed: Rename | Reword = Rename(use.node, new)
+    else:
+        assert isinstance(use.node, ast.Constant)
+        changed = reworded(use.node, use.name, new, ctx)
     require(change.needs, ctx, reached)
     title = f"Set `{new}`; unsafe because older versions know the old name only"
     return Fix((changed,), Safety.UNSAFE, title)
@@ -72,8 +77,8 @@ def check_reference(variable: Reference, ctx: ReferenceContext) -> Iterator[Find
     if change is None or _new(change, variable.name).encode() in ctx.source.text:
         return
     target = ctx.options.target
-    message = _message(change, variable.name, target)
-    yield ctx.finding(variable, message, change.severity(target), source=change.source)
+    message, span = _message(change, variable.name, target), ctx.named(variable)
+    yield ctx.finding(variable, message, change.severity(target), span=span, source=change.source)
 
 
 def _new(change: Change, old: str) -> str:

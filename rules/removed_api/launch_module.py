@@ -9,7 +9,8 @@ same options; it tells a script its rank by the variable `LOCAL_RANK`, and not b
 
 What to do: let the script read `os.environ["LOCAL_RANK"]`, and start it with `torchrun`.
 
-Fix safety: safe with `--use_env`, which does the same; else unsafe, since the script may need `--local-rank`.
+Fix safety: safe with `--use_env`, which does the same; else unsafe, since the script may need `--local-rank`. No fix where
+the project's script, or a module that it imports, goes by that argument and does not read `LOCAL_RANK`.
 
 Source: torch 2.0 wheel: torch/distributed/launch.py, torch/distributed/run.py (`get_use_env`).
 """
@@ -26,8 +27,10 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.semantics.guards import reach
+from torchmigrate.semantics.resolve import string
 
-from ._changes.strings import reworded
+from ._changes.local_rank import unfit
+from ._changes.strings import is_documentation, reworded
 from ._changes.verdict import is_guarded
 
 if TYPE_CHECKING:
@@ -49,13 +52,14 @@ rule = Rule(
 )
 
 _TITLE = f"Use `{_NEW}`, which `torchrun` runs"
-_UNSAFE = "; unsafe because the script is told no `--local-rank` any more, and has to read `LOCAL_RANK`"
 _OPTIONS = re.compile(
     r"(?:(?:[ \t]|\\\r?\n)+-(?!-?use[-_]env\b)[^\s\\]*(?:(?:[ \t]|\\\r?\n)+(?!\S*\.py\b)[^-\s\\][^\s\\]*)?)*"
     r"(?P<drop>(?:[ \t]|\\\r?\n)+--use[-_]env(?=[\s\\]))"
 )
 """The launcher's options up to `--use_env`: behind the script they are the script's."""
 _ELSEWHERE = re.compile(r"(?:(?!\.py\b|torch\.distributed\.).){0,400}?--use[-_]env\b", re.DOTALL)
+_LONGEST = 2000
+"""Characters of a command in which its script is looked for."""
 _FLAG = f"`{_NEW}` takes no `--use_env`, which has to go with it"
 
 
@@ -64,12 +68,11 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     reached = reach(use, ctx.uses)
     if is_guarded(use, ctx, reached) or not isinstance(use.node, ast.Constant):
         return
-    is_doc = isinstance(use.place.statement, ast.Expr) and len(use.parents) == 1
     whole = ctx.source.span(use.node)
     start = ctx.source.text.find(_OLD.encode(), *whole)
     yield ctx.finding(
         use,
-        severity=Severity.INFO if is_doc else None,
+        severity=Severity.INFO if is_documentation(use) else None,
         fix=lambda: _fix(use, ctx),
         span=Span(start, start + len(_OLD)) if start >= 0 else None,
     )
@@ -83,7 +86,17 @@ def _fix(use: Use, ctx: Context) -> Fix:
         for node in ast.walk(use.parents[0])
     ):
         raise NoFix(_FLAG)
-    return Fix((changed,), Safety.UNSAFE, _TITLE + _UNSAFE)
+    command = _command(use.node, use)
+    return Fix(
+        (changed,), Safety.UNSAFE, f"{_TITLE}; unsafe because {unfit(command, ctx.project, ctx.source.path)}"
+    )
+
+
+def _command(literal: ast.Constant, use: Use) -> str:
+    """What stands behind the launcher's name: in its string, and in the list around."""
+    listed = getattr(use.parents[-1], "elts", [])
+    behind = listed[listed.index(literal) + 1 :] if literal in listed else []
+    return " ".join([str(literal.value).partition(_OLD)[2], *(string(word) or "$" for word in behind)])
 
 
 @rule.check_reference
@@ -100,4 +113,9 @@ def _moved(module: Reference, ctx: ReferenceContext) -> Fix:
         return Fix(tuple(edits), Safety.SAFE, f"{_TITLE}, without `--use_env`, which is its default")
     if _ELSEWHERE.match(view, module.span.end):
         raise NoFix(_FLAG)
-    return Fix(tuple(edits), Safety.UNSAFE, _TITLE + _UNSAFE)
+    command = view[module.span.end : module.span.end + _LONGEST]
+    return Fix(
+        tuple(edits),
+        Safety.UNSAFE,
+        f"{_TITLE}; unsafe because {unfit(command, ctx.project, ctx.source.path)}",
+    )

@@ -30,7 +30,7 @@ from torchmigrate.semantics.guards import reach
 from torchmigrate.semantics.resolve import leaf
 from torchmigrate.tables import changes
 
-from ._changes.recipes import argument_changes, matches, written
+from ._changes.recipes import around, call_changes, matches, written
 from ._changes.tensors import is_tensor
 from ._changes.verdict import asks_for, is_guarded, require
 
@@ -168,9 +168,9 @@ def _fix(use: Use, call: ast.Call, ctx: Context, change: Change, reached: Reach)
             continue
         if matches(recipe, call) and not any(keyword.arg in recipe.add for keyword in call.keywords):
             safety = Safety.UNSAFE if recipe.unsafe else Safety.SAFE
-            added = ", ".join(f"{name}={code}" for name, code in recipe.add.items())
+            added = ", ".join(f"{name}={code}" for name, code in {**recipe.add, **recipe.set}.items())
             title = (
-                f"Use `{added}`"
+                f"Use `{added}`{around(recipe)}"
                 if added
                 else f"Hand `{change.keywords[0]}` over by its name"
                 if is_placed
@@ -180,7 +180,7 @@ def _fix(use: Use, call: ast.Call, ctx: Context, change: Change, reached: Reach)
             )
             reason = f"; unsafe because {recipe.unsafe}" if recipe.unsafe else ""
             require(change.needs, ctx, reached)
-            return Fix(tuple(argument_changes(recipe, call)), safety, title + reason)
+            return Fix(tuple(call_changes(recipe, call, use, ctx)), safety, title + reason)
     raise NoFix("what takes its place for this value is not known here")
 
 

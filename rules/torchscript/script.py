@@ -49,7 +49,7 @@ Fix safety: unsafe.
   only a ScriptModule has, traced, replicated (`DataParallel`), converted (to Core ML, for instance) or put into a container,
   where something catches what scripting raises, and where users can save what a function returns (unless `keep-torchscript-support =
   false`).
-- Where the module or function itself would be all that is left, there is no fix for a local variable that is named after the
+- Where the module or function itself would be all that is left, there is no fix for a variable that is named after the
   script, for one that a test holds beside the original, and below an option, which would choose nothing.
 - Python newer than torch supports (3.14 before torch 2.10) fails at the decorator.
 - Export fixes sizes and refuses control flow on values: see `torchmigrate explain TS102`.

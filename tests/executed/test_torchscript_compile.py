@@ -9,7 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from tests.executed.torchscript import FLAGS, assert_equal, before_and_after, torch
+from tests.executed.torchscript import FLAGS, assert_equal, before_and_after, loaded, torch
+from tests.support import fix_text
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -107,6 +108,24 @@ def test_functions_eager(tmp_path: Path) -> None:
     assert_equal(before, after)
 
 
+def test_function_that_stays_for_a_scripted_caller(tmp_path: Path) -> None:
+    """Compiled, what it reads would no longer be found when its caller is scripted; what reads `torch` alone is compiled."""
+    text = (
+        "import torch\nimport torch.nn.functional as F\n\n\n"
+        "@torch.jit.script\ndef read(x):\n    return F.relu(x @ x)\n\n\n"
+        "@torch.jit.script\ndef alone(x):\n    return torch.relu(x @ x)\n\n\n"
+        "@torch.jit.script\ndef caller(x):\n    return read(x) + alone(x)\n\n\n"
+        "def run():\n    return caller(torch.eye(2)), str(caller.graph)[:5]\n"
+    )
+    fixed = fix_text(text, *FLAGS)
+    assert fixed.count("@torch.compile\n") == 1
+    with loaded(fixed, tmp_path, "fixed") as module:
+        assert_equal(module.run()[0], torch.eye(2) * 2)
+    compiled = fixed.replace("jit.script", "compile", 1)
+    with pytest.raises(RuntimeError, match="undefined value F"), loaded(compiled, tmp_path, "compiled"):
+        pass
+
+
 def test_function_that_a_trace_calls(tmp_path: Path) -> None:
     """A compiled function would raise in the trace; the fix leaves a plain one, and the trace still works."""
     text = (
@@ -115,9 +134,6 @@ def test_function_that_a_trace_calls(tmp_path: Path) -> None:
         "class Net(torch.nn.Module):\n    def forward(self, x):\n        return act(x)\n\n\n"
         "def run():\n    return torch.jit.trace(Net(), torch.ones(2))\n"
     )
-    from tests.executed.torchscript import loaded
-    from tests.support import fix_text
-
     fixed = fix_text(text, *FLAGS)
     assert "@torch" not in fixed
     with loaded(fixed, tmp_path, "traced") as module:

@@ -63,6 +63,21 @@ DIFFERENT = {
     "an argument grows": ("s: List[int])", "s += [9]; return len(s)", "[1]"),
     "a sorted argument": ("s: List[int])", "s.sort(); return s[0]", "[3, 1]"),
     "a key of an argument": ("d: Dict[str, int])", "d['b'] = 9; return len(d)", "{'a': 1}"),
+    "an argument grows before it is copied": (
+        "s: List[int])",
+        "s.append(1); s = list(s); return len(s)",
+        "[1]",
+    ),
+    "an argument is copied in a branch": (
+        "s: List[int])",
+        "if len(s) > 1:\n        s = list(s)\n    s.append(1); return len(s)",
+        "[1]",
+    ),
+    "an argument is copied and given back": (
+        "s: List[int], t: List[int])",
+        "s = list(s)\n    s = t\n    s.append(1); return len(s)",
+        "[1], [2]",
+    ),
     "an updated argument": ("d: Dict[str, int])", "d.update({'b': 1}); return len(d)", "{'a': 1}"),
     "the first key": ("d: Dict[str, int])", "return d.keys()[0]", "{'a': 1}"),
     "the first value": ("d: Dict[str, int])", "return d.values()[0]", "{'a': 1}"),
@@ -104,6 +119,21 @@ ALIKE = {
     "a list of its own grows": ("x: Tensor)", "s = [1]; s += x.shape; return s", X),
     "a list of its own grows by an argument": ("s: List[int])", "t = [1]; t += s; return t", "(1, 2)"),
     "a list of its own": ("n: int)", "s = [1]; s.append(n); return s + [2]", "3"),
+    "a list in the place of an argument": (
+        "s: List[int])",
+        "s = list(s)\n    s.append(1); return s",
+        "(1, 2)",
+    ),
+    "parts in the place of an argument": (
+        "s: List[int])",
+        "s = [i * 2 for i in s]\n    s[0] = 1; return s + [3]",
+        "(1, 2)",
+    ),
+    "a dictionary in the place of an argument": (
+        "d: Dict[str, int])",
+        "d = dict(d)\n    d['b'] = 9; return d",
+        "{'a': 1}",
+    ),
     "a dictionary of its own": ("n: int)", "d = {'a': 1}; d['b'] = n; return d", "3"),
     "a shown size": ("x: Tensor)", "assert x.dim() == 2, f'{x.shape}'; return x", X),
     "an int in a text": ("k: int)", "return f'{k}' + str(k)", "3"),

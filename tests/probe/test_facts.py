@@ -72,6 +72,8 @@ def test_what_does_not_follow_the_format_is_refused_by_name(change: dict[str, An
             {"torch": {"version": "2.9", "cuda": "12.8", "compiled": ["sm_90", "ninety"]}},
             "facts.torch.compiled[1]: expected a name such as sm_90, not 'ninety'",
         ),
+        ({"driver": {"cuda": "none"}}, "facts.driver.cuda: expected a version, not 'none'"),
+        ({"driver": {"version": ""}}, "facts.driver.version: expected a version, not ''"),
     ],
 )
 def test_names_that_mean_nothing_are_refused(change: dict[str, Any], message: str) -> None:

@@ -52,6 +52,18 @@ EITHER = (
 )
 OLD = ("requirements.txt", "torch==1.9.1\n")
 OF_MAC = ("requirements.txt", "torch==2.14.1; sys_platform == 'darwin'\n")
+WHEELS = (
+    "requirements.txt",
+    "".join(
+        f"torch @ {CU126}/torch-2.14.1%2Bcu126-{tags}.whl\n"
+        for tags in (
+            "cp311-cp311-win_amd64",
+            "cp311-cp311-manylinux_2_28_x86_64",
+            "cp312-cp312-manylinux_2_28_x86_64",
+        )
+    ),
+)
+OLD_WHEEL = ("requirements.txt", f"{CU126[:-3]}117/torch-1.13.1%2Bcu117-cp312-cp312-linux_x86_64.whl\n")
 OF_TESTS = ("tox.ini", "[testenv]\ndeps = torch==2.5.0\n")
 
 
@@ -78,6 +90,9 @@ def said(folder: Path, machine: str, *files: tuple[str, str]) -> list[tuple[str,
         ("20-h200", EITHER, "RT031", "it is one of `==2.14.1`, `==2.13.0`"),
         ("20-h200", OLD_IMAGE, "RT031", "and `2.0.1-cuda11.7-cudnn8-runtime` is asked for"),
         ("20-h200", OLD, "RT031", "and `==1.9.1` is asked for"),
+        ("20-h200", WHEELS, "RT032", "torch 2.14.1 in cu126 fits"),
+        ("15-windows-cpu-wheel", WHEELS, "RT031", "no file here names a torch"),
+        ("20-h200", OLD_WHEEL, "RT031", "and `1.13.1+cu117` is asked for"),
         ("20-h200", OF_MAC, "RT031", "no file here names a torch"),
         ("20-h200", ("requirements.txt", "numpy\n"), "RT031", "no file here names a torch"),
         ("01-driver-too-old", LOCK, "RT032", "torch 2.12.1 in cu126 fits"),

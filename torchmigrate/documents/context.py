@@ -54,6 +54,13 @@ class ReferenceContext:
             return False
         return any(one.environment.of(Sort.REQUIREMENT, *upgrade.TORCH) for one in beside)
 
+    def named(self, variable: Reference) -> Span:
+        """Where the name of a variable stands: before its value, or behind it, as YAML may have it."""
+        name, text = variable.name.encode(), self.source.text
+        start = text.rfind(name, 0, variable.span.start)
+        start = text.find(name, variable.span.end) if start < 0 else start
+        return Span(start, start + len(name))
+
     def finding(
         self,
         reference: Reference,

@@ -10,6 +10,7 @@ from os import PathLike, fspath
 
 from torchmigrate.documents import (
     cmake,
+    conda,
     devcontainer,
     docker,
     hcl,
@@ -119,6 +120,8 @@ def _reader(path: str, view: str, source: Source) -> Reader:
         notebook.read(reader, source)
     elif kind == "lock":
         toml.read_lock(reader)
+    elif kind == "requirements" and conda.is_list(view):
+        conda.read_list(reader)
     else:
         _READERS[kind or ""](reader)
     return reader

@@ -14,6 +14,7 @@ from torchmigrate.tables.matrix import Build
 from torchmigrate.text.source import Source
 
 _OFFICIAL = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/")
+_OF_ALL = re.compile(r"torch_stable\.html$|/whl(?:/(?:torch|torchvision|torchaudio))?/?$")
 
 
 def default_serves(index: Reference, unit: Unit, chosen: Build, source: Source) -> bool:
@@ -49,9 +50,12 @@ def on_windows(source: Source, beside: Iterable[str]) -> bool:
     )
 
 
-def old_page(indexes: Iterable[Reference]) -> str:
-    """A page of wheels of old, if one of the indexes is one; empty if none is."""
-    return next((index.text for index in indexes if index.text.endswith("torch_stable.html")), "")
+def page_of_all(indexes: Iterable[Reference]) -> str:
+    """A page of PyTorch's that has the wheels of every build, if one of the indexes is one; empty if none is.
+
+    Of equal versions an installer takes the build whose name is the last in the alphabet.
+    """
+    return next((index.text for index in indexes if _OF_ALL.search(index.text)), "")
 
 
 def other_accelerator(reference: Reference) -> str:

@@ -8,10 +8,16 @@ from torchmigrate.documents import shell
 from torchmigrate.documents.reader import Reader
 
 _FENCE = re.compile(
-    r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(?P<fence>```+|~~~+)[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<body>.*?)(?:^[ \t>]*(?P=fence)|\Z)",
+    r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(?P<fence>```+|~~~+)[ \t]*(?P<language>[\w+-]*)[^\n`]*\n"
+    r"(?P<body>.*?)(?:^[ \t>]*(?P=fence)[`~]*[ \t]*\r?$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-_INLINE = re.compile(r"(?<!`)`(?P<code>[^`\n]*\b(?:install|add|docker)\b[^`\n]*)`(?!`)")
+_INLINE = re.compile(
+    r"(?:(?<!`)`(?P<quoted>[^`\n]*\b(?:install|add|docker)\b[^`\n]*)`(?!`)"
+    r"|^[ \t>]*(?:[-*+][ \t]+)?\$[ \t]+(?P<prompted>[^`\n]*\b(?:install|add)\b[^`\n]*)$)",
+    re.MULTILINE,
+)
+"""A command between backticks, or behind a prompt."""
 OTHER_LANGUAGES = frozenset(
     [
         "python",
@@ -52,8 +58,9 @@ def read(reader: Reader) -> None:
 
 
 def inline(reader: Reader, pattern: re.Pattern[str], start: int, end: int) -> None:
-    """Reads the commands in running text: what ``pattern`` finds as its ``code``."""
+    """Reads the commands in running text: what ``pattern`` finds as its group."""
     reader.fixed = "the sentence around it may speak of the version"
     for match in pattern.finditer(reader.view, start, end):
-        shell.commands(reader, *match.span("code"))
+        if match.lastgroup:
+            shell.commands(reader, *match.span(match.lastgroup))
     reader.fixed = ""

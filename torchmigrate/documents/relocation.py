@@ -11,9 +11,9 @@ from torchmigrate.documents.build import concerns_torch, gives_torch
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.indexes import (
     default_serves,
-    old_page,
     on_windows,
     other_accelerator,
+    page_of_all,
     renamed,
     stay,
 )
@@ -186,7 +186,8 @@ class Relocation:
         """The local version to pin: none where the index goes and the default one gives the build; ``cpu`` stays."""
         if not clause.local.startswith("cu"):
             return clause.local
-        return "" if self.chosen.default and not (self.keeps_index or self.shares) else self.chosen.variant
+        stays = self.keeps_index or self.shares or bool(page_of_all(self._indexes))
+        return "" if self.chosen.default and not stays else self.chosen.variant
 
     def _companion(self, companion: Reference) -> None:
         allowed = release_of(companion.name, self.options.target)
@@ -275,7 +276,7 @@ class Relocation:
             raise NoFix(reference.fixed)
         if reference.several:
             raise NoFix(f"the file gives several values for the version of {reference.name}")
-        if "+" in version and (page := old_page(self._indexes)):
+        if "+" in version and (page := page_of_all(self._indexes)):
             raise NoFix(f"whether `{page}` lists {reference.name} {version} is not known here")
         edit = reference.value.edit(clause.start, clause.end, version)
         if edit is None:

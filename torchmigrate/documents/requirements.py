@@ -17,7 +17,6 @@ COMPILED = re.compile(
 )
 """The head of a file that ``pip-compile`` or ``uv pip compile`` wrote."""
 
-_CONDA_LIST = re.compile(r"^#.*conda create", re.MULTILINE)
 _LINE = re.compile(r"(?:[^\\\r\n]|\\(?!\r?\n)|\\\r?\n)*(?:\r\n|\n|\r|\Z)")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.DOTALL)
 _OPTION = re.compile(
@@ -32,14 +31,15 @@ INCLUDING = {
     "--editable": "{}/",
 }
 """The options of pip and uv that include a list or a project, and how `Environment.includes` writes what they name."""
-_HASHES = re.compile(r"(?<=[ \t\n])--(?:hash|config-settings|global-option)\b.*", re.DOTALL)
+_BEHIND = re.compile(r"(?<=[ \t\n])--?[A-Za-z].*", re.DOTALL)
+"""The options behind a requirement."""
+
+_ALONE = "pip does not read an index that stands behind a requirement: on a line of its own it counts"
 _LOCAL = re.compile(r"\.{0,2}[/\\]|[\w.+-]*://|file:|\w:[\\/]|[\w./-]+\.(?:whl|zip|tar\.gz)\b|[^\s@]*/")
 
 
 def read(reader: Reader) -> None:
     """Reads a whole file; raises SourceError for a line about torch that is no requirement."""
-    if _CONDA_LIST.search(reader.view, 0, 400):
-        return  # `conda list --export` writes another format, and people call it requirements.txt
     unit = reader.unit(Role.LOCK if COMPILED.match(reader.view) else None)
     for line in logical_lines(reader.view):
         text = reader.view[line.start : line.end]
@@ -87,9 +87,13 @@ def _beside(found: list[re.Match[str]], number: int) -> Span:
 
 def _requirement(reader: Reader, span: Span, unit: Unit, removal: Span) -> None:
     text = reader.view[span.start : span.end]
-    hashes = _HASHES.search(text)
-    end = span.start + hashes.start() if hashes else span.end
-    fixed = "its hashes belong to the version that is pinned" if hashes and "--hash" in hashes[0] else ""
+    behind = _BEHIND.search(text)
+    end = span.start + behind.start() if behind else span.end
+    fixed = "its hashes belong to the version that is pinned" if behind and "--hash" in behind[0] else ""
+    if behind and any(match["option"] in INDEX_OPTIONS for match in _OPTION.finditer(behind[0])):
+        unit = reader.unit()
+        unit.fixed = _ALONE
+        _option(reader, Span(end, span.end), unit, Span(end, span.end))
     part = stripped(reader.view, span.start, end)
     if _LOCAL.match(text):
         if re.match(r"\.{1,2}(?:/|\Z)", text):

@@ -83,6 +83,19 @@ _WITH_VALUE = frozenset(
         "--upgrade-package",
         "-P",
         "--link-mode",
+        "--root-user-action",
+        "--upgrade-strategy",
+        "--cert",
+        "--client-cert",
+        "--build-option",
+        "--keyring-provider",
+        "--use-feature",
+        "--use-deprecated",
+        "--exclude-newer",
+        "--override",
+        "--overrides",
+        "--build-constraint",
+        "--refresh-package",
     ]
 )
 _LOCAL_PROJECT = re.compile(r"(?P<folder>\.{1,2}(?:/[\w./-]*)?|/[\w./-]*|[\w.-]+/[\w./-]*)(?:\[[\w, -]*\])?")
@@ -102,6 +115,10 @@ _QUOTED_COMMAND = re.compile(
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\??[:+]?=(?P<value>.*)", re.DOTALL)
 _SPACED = re.compile(r"(?:\$(?:env:)?)?(?P<name>[A-Za-z_]\w*)")
 """What Groovy and PowerShell, which put blanks around ``=``, may set: a variable, or one of the environment."""
+_EXPORTED = re.compile(r"(?:\A|=|,)(?P<name>[A-Za-z_]\w*)=(?P<value>[^,]*)")
+"""A variable in Slurm's ``--export=ALL,NAME=value``, or in the ``--env=NAME=value`` of containers."""
+_EXPORTING = ("--export", "--env")
+_DIRECTIVE = re.compile(r"#SBATCH[ \t]+")
 _MAKE_VARIABLE = re.compile(
     r"^(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)[ \t]*(?:\?|:|::)?=[ \t]*(?P<value>[^#\r\n]*)", re.MULTILINE
 )
@@ -145,6 +162,8 @@ def commands(reader: Reader, start: int, end: int, *, folded: bool = False) -> N
             reader.loose(loose, at)
             loose = match.end()
             comments.append(Span(*match.span()))
+            if directive := _DIRECTIVE.match(reader.view, match.start()):
+                commands(reader, directive.end(), match.end())
         at = match.end()
     branches.enter(words)
     command(reader, words, gap=gap)
@@ -167,8 +186,13 @@ def command(reader: Reader, words: list[Word], *, gap: re.Pattern[str] | None = 
     ``gap`` is what separates two words, and goes with one that is taken out.
     """
     gap = gap or _GAP
-    for word in words:
-        _assignment(reader, word)
+    for number, word in enumerate(words):
+        option = word if word.text.startswith("-") or not number else words[number - 1]
+        if option.text.partition("=")[0] in _EXPORTING:
+            for match in _EXPORTED.finditer(reader.view, *word.span):
+                reader.define(match["name"], *match.span("value"))
+        else:
+            _assignment(reader, word)
     if len(words) > 2 and words[1].text == "=" and (spaced := _SPACED.fullmatch(words[0].text)):
         reader.define(spaced["name"], words[2].span.start, words[2].span.end)
     if words and words[0].text in _SAYING:

@@ -10,10 +10,9 @@ import os
 import re
 from dataclasses import dataclass, field
 
-from torchmigrate.documents import shell
-from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
-from torchmigrate.documents.references import Environment, Role, Style, Unit
-from torchmigrate.documents.requirements import INCLUDING
+from torchmigrate.documents import conda, shell
+from torchmigrate.documents.reader import Reader
+from torchmigrate.documents.references import Environment, Role, Unit
 from torchmigrate.documents.values import lines, unquoted
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
@@ -169,7 +168,7 @@ class _Lines:
             return
         option = self.reader.view.startswith("-", span.start)
         if self.pip is None or option or not self.reader.requirement(span, unit):
-            _conda(self.reader, unit, span)
+            conda.entry(self.reader, unit, span)
 
     def _end_block(self, end: int) -> None:
         if self.block is not None:
@@ -179,8 +178,10 @@ class _Lines:
             self.block = None
 
 
-_PACKAGES = ("python_packages", "packages", "pip_packages", "pip", "packages_to_install", "requirements")
-"""The keys of lists for pip: of Cog, BentoML, Ray, Kubeflow, Truss."""
+_PACKAGES = (
+    "python_packages", "packages", "pip_packages", "pip", "packages_to_install", "requirements", "additional_dependencies"
+)  # fmt: skip
+"""The keys of lists for pip: of Cog, BentoML, Ray, Kubeflow, Truss, pre-commit."""
 _PYTHONS = {"python-version": "setup", "python_version": "conda"}
 """The keys for the Python: of GitHub's action, of Cog and Truss; and how they say it, as `pythons.numbers` asks."""
 _IMAGES = ("image", "base_image", "baseImage", "docker_image")
@@ -192,6 +193,10 @@ _LISTED = re.compile(r"\[.*\][ \t]*")
 _INSTALLS = re.compile(r"\b(?:install|add|create|sync)\b")
 _QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+_ON_ONE_LINE = re.compile(
+    r"\{[ ]*name:[ ]*[\"']?(?P<name>[A-Z][A-Z0-9_]*)[\"']?,[ ]*value:[ ]*(?P<value>\"[^\"]*\"|'[^']*'|[^,{}]*)\}"
+)
+"""A variable of a container, as a mapping in braces."""
 
 
 @dataclass
@@ -216,7 +221,7 @@ class Siblings:
         if key in ("repository", "tag", "digest", "name") and "tag" in mapping:
             pinned = "the image's digest is pinned" if said.get("digest") else ""
             reader.image(said.get("repository") or said.get("name", ""), mapping["tag"], pinned)
-        elif key == "value" and _VARIABLE.fullmatch(said.get("name", "")):
+        elif "value" in mapping and _VARIABLE.fullmatch(said.get("name", "")):
             reader.define(said["name"], *mapping["value"])
 
 
@@ -233,40 +238,15 @@ def _entry(reader: Reader, key: str, start: int, end: int) -> None:
 
 def _item(reader: Reader, key: str, start: int, end: int) -> None:
     """An element of the list below a key: a value, or ``NAME=value`` as compose and docker write environments."""
+    if mapping := _ON_ONE_LINE.fullmatch(reader.view, start, end):
+        reader.define(mapping["name"], *mapping.span("value"))
+        return
     span = unquoted(reader.view, start, end)
     pair = re.fullmatch(r"([A-Z_][A-Z0-9_]*)=(.*)", reader.view[span.start : span.end])
     if pair:
         reader.define(pair[1], span.start + pair.start(2), span.end)
     elif ":" not in reader.view[span.start : span.end]:
         reader.define(key, span.start, span.end)
-
-
-def _conda(reader: Reader, unit: Unit, span: Span) -> None:
-    """An entry of a conda environment, or of the list for pip in it."""
-    text = reader.view[span.start : span.end]
-    if text.startswith("-"):
-        option = re.fullmatch(r"(--?[\w-]+)(?:=|[ \t]+)(\S+)", text)
-        if option and option[1] in INCLUDING:
-            reader.environment.includes.append(INCLUDING[option[1]].format(option[2].removeprefix("file:")))
-        elif option and INDEX_URL.fullmatch(option[2]):
-            known = INDEX_OPTIONS.get(option[1], "")
-            line = reader.view.rfind("\n", 0, span.start) + 1
-            after = reader.view.find("\n", span.end) + 1 or len(reader.view)
-            reader.index(Span(span.start + option.start(2), span.end), unit, known, Span(line, after))
-        return
-    match = shell.CONDA_REQUIREMENT.fullmatch(text)
-    if re.search(r"==|~=|\[|;| @ ", text) and "::" not in text:
-        reader.requirement(span, unit)
-    elif match and match["name"] == "python" and match["version"]:
-        at = Span(span.start + match.start("version"), span.start + match.end("version"))
-        reader.simple(Sort.PYTHON, "python", at, unit, option="conda")
-    elif match:
-        at = Span(span.start + max(0, match.start("version")), span.start + max(0, match.end("version")))
-        if match["version"] is None:
-            at = Span(span.end, span.end)
-        reader.package(match["name"], at, unit, whole=span, style=Style.CONDA)
-    else:
-        shell.commands(reader, span.start, span.end)
 
 
 _JOBS = re.compile(r"^jobs:", re.MULTILINE)
@@ -277,7 +257,7 @@ _GITLAB = re.compile(
 _GLOBAL = ("variables:", "stages:", "default:", "before_script:", "image:", "include:", "workflow:", "cache:")
 
 TESTS = re.compile(
-    r"(?:^|/)(?:\.\w+/(?:workflows|actions)|\.circleci|\.azure-pipelines|\.buildkite|\.ci|ci)/|(?:^|/)(?:\.gitlab-ci|azure-pipelines|\.travis)[\w.-]*\.ya?ml$"
+    r"(?:^|/)(?:\.\w+/(?:workflows|actions)|\.circleci|\.azure-pipelines|\.buildkite|\.ci|ci)/|(?:^|/)(?:\.gitlab-ci|azure-pipelines|\.travis|\.pre-commit-config)[\w.-]*\.ya?ml$"
 )
 
 

@@ -152,11 +152,19 @@ class Context:
             self.rule.worded(message or self.rule.message, use.name),
             severity or self.severity,
             self.source,
-            span or self.source.span(use.node),
+            span or self._place(use),
             fix=None if fix is None else lambda: self._fix(use, fix),
             hint=hint or self.rule.recipe or None,
             facts=source,
         )
+
+    def _place(self, use: Use) -> Span:
+        """Where a use stands; in a command, which may be long, the variable that it sets."""
+        whole = self.source.span(use.node)
+        if use.symbol.startswith("$") and isinstance(use.node, ast.Constant) and use.node.value != use.name:
+            start = self.source.text.find(use.name.encode(), *whole)
+            return Span(start, start + len(use.name)) if start >= 0 else whole
+        return whole
 
     @property
     def severity(self) -> Severity:

@@ -18,6 +18,7 @@ _VARIANT = re.compile(r"pytorch\.org/libtorch/((?:nightly/|test/)?(?:cpu|cu\d+|r
 _VERSION = re.compile(r"-(\d+\.\d+(?:\.\d+)?)(?:%2B|\+|[-_.])")
 _ARCHIVER = re.compile(r"(?<![\w./-])torch-model-archiver(?![\w.-])(?P<arguments>(?:\\\r?\n|[^\n;&|])*)")
 _SERIALIZED = re.compile(r"--serialized-file[=\s\\]+[\"']?(?P<file>[^\s\"'\\]+)")
+_HANDLER = re.compile(r"--handler[=\s\\]+[\"']?(?P<file>[^\s\"'\\]+\.py)\b")
 _SAID = re.compile(r"\b(?:echo|printf)\b[^\n;&|]*\Z")
 _VARIABLE = re.compile(r"\$(?:\{[^}]*\}|\([^)]*\)|\w+)")
 
@@ -42,4 +43,11 @@ def archived(view: str) -> Iterator[ForeignUse]:
             continue
         start = match.start("arguments")
         span = Span(start + found.start(), start + found.end())
-        yield ForeignUse("torch-model-archiver", span, model_file(found["file"]), calls=True)
+        handler = _HANDLER.search(match["arguments"])
+        yield ForeignUse(
+            "torch-model-archiver",
+            span,
+            model_file(found["file"]),
+            handler=handler["file"] if handler else "",
+            calls=True,
+        )

@@ -42,6 +42,10 @@ class Imports:
     """Where the tokens begin that are parts of imports."""
 
 
+_PACKAGES = ("torchvision",)
+"""The packages of PyTorch Mobile below ``org.pytorch``."""
+
+
 def jvm(language: str, text: bytes) -> tuple[list[ForeignUse], list[Token]]:
     """What of ``org.pytorch`` a Java or Kotlin source names. Raises NoGrammar."""
     found = tokens(language, text)
@@ -58,10 +62,11 @@ def jvm(language: str, text: bytes) -> tuple[list[ForeignUse], list[Token]]:
                     imports.everything.append("org.pytorch")
                 continue
             name = ".".join(names)
-            if found[end - 1 : end + 1] and _text(found, end) == "." and _text(found, end + 1) == "*":
-                imports.everything.append(name)
-                name, end = f"import {name}.*", end + 2
-            elif _text(found, end) == "*":  # Kotlin and Java end a chain before it, with the dot or without
+            if _text(found, end) == "." and _text(found, end + 1) == "*":
+                end += 1  # Kotlin and Java end a chain before the star, with the dot or without
+            if _text(found, end) == "*":
+                if names[2:3] and names[2].islower() and names[2] not in _PACKAGES:
+                    continue  # ExecuTorch, TorchServe
                 imports.everything.append(name)
                 name, end = f"import {name}.*", end + 1
             elif _text(found, end) == "as":

@@ -46,6 +46,8 @@ class ForeignUse:
     span: Span
     file: str = ""
     """The name of the model file that is given to it, without folders; empty where none is written out."""
+    handler: str = ""
+    """The Python file that loads the model file; empty where none is written out."""
     version: str = ""
     """The version, and the variant, of what is required or fetched; empty where none is written out."""
     calls: bool = False

@@ -113,7 +113,7 @@ class Gate:
         """
         if b"torch" in text:
             return self._spells_token(text) or self._pairs.passes(text)
-        return b"TORCH" in text and any(name in text for name in self._variables)
+        return (b"TORCH" in text or b"NCCL_" in text) and any(name in text for name in self._variables)
 
     def _spells_token(self, text: bytes) -> bool:
         """Whether the text spells a token as an identifier of its own.

@@ -19,11 +19,11 @@ _NAMES = (
     (r"(?:uv|poetry|pdm|pixi)\.lock|pylock(?:\..+)?\.toml|Pipfile\.lock|(?:.*[-_.])?conda-lock\.ya?ml|conda-.*\.lock", "lock"),
     (r"setup\.cfg|tox\.ini", "ini"),
     (r".*\.ya?ml", "yaml"),
-    (r".*\.(?:sh|bash|zsh|ksh|fish|bat|cmd|ps1|sbatch|slurm|pbs)|.*\.def|Jenkinsfile(?:\..*)?", "shell"),
+    (r".*\.(?:sh|bash|zsh|ksh|fish|bat|cmd|ps1|sbatch|slurm|pbs)|.*\.def|Jenkinsfile(?:\..*)?|[\w.-]*\.env(?:\.[\w-]+)?|\.deepspeed_env", "shell"),
     (r"CMakeLists\.txt|.*\.cmake", "cmake"),
     (r"(?:GNU)?[Mm]akefile(?:[-.].*)?|.*\.mk|[Jj]ustfile", "make"),
-    (r".*\.(?:md|markdown)", "markdown"),
-    (r".*\.rst", "rst"),
+    (r".*\.(?:[mM][dD]|markdown)", "markdown"),
+    (r".*\.(?:rst|RST)", "rst"),
     (r".*\.nix", "nix"),
     (r"(?:.*[-_.])?docker-bake(?:[-_.].*)?\.hcl", "hcl"),
     (r"\.?devcontainer\.json", "devcontainer"),
@@ -39,7 +39,7 @@ _COMMANDS = re.compile(
     rb"|\"\s*(?:pip|conda|mamba|micromamba|uv)[ \t][^\n\"]{0,100}?\binstall\b"
 )
 """What a notebook has in a cell that installs something."""
-_TOKENS = re.compile(rb"[Tt]orch|TORCH|nvidia/cuda")
+_TOKENS = re.compile(rb"[Tt]orch|TORCH|nvidia/cuda|NCCL_(?:ASYNC|BLOCKING|DESYNC|ENABLE_TIMING)")
 
 
 def kind_of(path: str) -> str | None:

@@ -19,8 +19,8 @@ _FORMATTED = re.compile(rb"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])\Z")
 _SENTENCE = re.compile(rb"\w\s+\w")
 """Two words in a row: in a quoted annotation, or in a name for `mock.patch`, there are none."""
 
-_COMMAND = re.compile(rb"-m\s+torch\.")
-"""What runs a module of torch's, which a program may hand to a shell."""
+_COMMAND = re.compile(rb"-m\s+torch\.|\b[A-Z]\w*_\w*=")
+"""What runs a module of torch's, or sets a variable, which a program may hand to a shell."""
 
 _NOTEBOOK = re.compile(rb"\s*\{")
 

@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from torchmigrate.gates.gate import Gate
 from torchmigrate.model.symbols import join, segments
+
+_SETTING = re.compile(
+    r"(?:[^#\n]*?(?:\b(?:export|env)\s|(?<!\S)-[ex]\s?|--env[= ]|--export[= ](?:\S*,)?))?"
+    r"\s*(?:\w+=(?:\"[^\"]*\"|'[^']*'|\S*)\s+)*"
+)
+"""What stands before a variable that a command sets: ``export NAME=1``, ``A=1 NAME=1 python``, ``docker run -e NAME=1``,
+``srun --export=ALL,NAME=1``."""
+_COMMAND = re.compile(r"[^\n;&|(]*\Z")
+
+
+def _is_set(name: str, text: str) -> bool:
+    """Whether a text has a command that sets the variable."""
+    return any(
+        (command := _COMMAND.search(text, 0, match.start())) and _SETTING.fullmatch(command[0])
+        for match in re.finditer(rf"(?<![\w$]){name}=", text)
+    )
 
 
 class Watch:
@@ -84,23 +100,34 @@ class Watch:
                 return prefix + "*"
         return None
 
-    def named_in(self, text: str, is_module: Callable[[], bool]) -> tuple[str, str] | None:
-        """The symbol, and its name, that the text of a string is (an environment variable), or that it runs: a program, or
-        a module by ``-m``.
+    def variable(self, name: str | None) -> str | None:
+        """The symbol that is an environment variable of this name."""
+        return self._variables.get(name or "")
+
+    def named_in(self, text: str, is_module: Callable[[], bool]) -> Iterator[tuple[str, str]]:
+        """The symbols, with their names, that the text of a string is (an environment variable), or that it sets or runs as
+        a command: variables, a program, a module by ``-m``.
 
         ``is_module`` tells whether a command has ``-m`` in front of it, so that the text may be the module alone.
         """
         if text in self._variables:
-            return self._variables[text], text
+            yield self._variables[text], text
+            return
+        if "=" in text:
+            yield from (
+                (symbol, name)
+                for name, symbol in self._variables.items()
+                if name in text and _is_set(name, text)
+            )
         for name, symbol in self._programs.items():
             if name in text and re.search(rf"(?<![\w./-]){re.escape(name)}\s", text):
-                return symbol, name
+                yield symbol, name
         for name, symbol in self._modules.items():
             if text == name:
-                return (symbol, name) if is_module() else None
-            if name in text and re.search(rf"-m\s+{re.escape(name)}(?![\w.])", text):
-                return symbol, name
-        return None
+                if is_module():
+                    yield symbol, name
+            elif name in text and re.search(rf"-m\s+{re.escape(name)}(?![\w.])", text):
+                yield symbol, name
 
     def ends_alike(self, name: str) -> bool:
         """Whether a qualified name ends as a symbol does, so that it is one if a part of it stands for torch."""

@@ -215,6 +215,17 @@ def from_json(data: Any) -> Facts:
         raise FactsError(f"format is {data.get('format')!r}; this version reads format {FORMAT}")
     facts = _read(Facts, data, "facts")
     assert isinstance(facts, Facts)
+    versions = {
+        "platform.glibc": facts.platform.glibc,
+        "platform.macos": facts.platform.macos,
+        "python.version": facts.python.version,
+        "driver.version": facts.driver.version,
+        "driver.cuda": facts.driver.cuda,
+        "torch.cuda": facts.torch.cuda if facts.torch else None,
+    }
+    for name, version in versions.items():
+        if version is not None and not re.match("[0-9]", version):
+            raise FactsError(f"facts.{name}: expected a version, not {version!r}")
     for i, gpu in enumerate(facts.gpus):
         if gpu.vendor == "nvidia" and gpu.capability and not CAPABILITY.fullmatch(gpu.capability):
             raise FactsError(

@@ -7,8 +7,14 @@ installed torch is.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+from urllib.parse import unquote
+
+from packaging.tags import Tag
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import Version
 
 from torchmigrate.documents import pythons
 from torchmigrate.documents.build import concerns_torch
@@ -47,6 +53,13 @@ class Wanted(NamedTuple):
     build: Build | None
 
 
+class Wheel(NamedTuple):
+    """What the URL of a wheel of torch's says."""
+
+    version: Version
+    tags: frozenset[Tag]
+
+
 def torches(document: Document) -> list[tuple[Environment, list[Reference]]]:
     """The environments of a project file that name a torch, or an image that brings one, and where they do.
 
@@ -55,6 +68,7 @@ def torches(document: Document) -> list[tuple[Environment, list[Reference]]]:
     found: dict[int, tuple[Environment, list[Reference]]] = {}
     for one in document.references:
         is_torch = one.sort is Sort.REQUIREMENT and one.name in TORCH
+        is_torch = is_torch or (one.sort is Sort.WHEEL and _wheel(one) is not None)
         if is_torch or (one.sort is Sort.IMAGE and one.name in _IMAGES):
             environment = one.unit.environment
             found.setdefault(id(environment), (environment, []))[1].append(one)
@@ -76,6 +90,7 @@ def findings(
     inside = _inside(environment, facts)
     asked = [one for one in named if one.sort is Sort.REQUIREMENT and _applies(one, inside)]
     images = [one for one in named if one.sort is Sort.IMAGE]
+    asked += [one for one in named if (wheel := _wheel(one)) and _installable(wheel, inside)]
     locked = [one for one in asked if one.unit.role is Role.LOCK]
     ways = {(one.text, id(one.unit)): [one] for one in locked}.values() if locked else [asked]
     for way in ways:
@@ -121,7 +136,11 @@ def _judged(
 ) -> Iterator[Finding]:
     if environment.of_image and facts.platform.system != "Linux":
         raise Unsaid(f"an image does not run on {facts.platform.system} itself")
-    wanted = _required(environment, asked, facts) if asked else _brought(images[-1], facts)
+    wheels_asked = [wheel for one in asked if (wheel := _wheel(one))]
+    if wheels_asked:
+        wanted = _given(wheels_asked[0], facts)
+    else:
+        wanted = _required(environment, asked, facts) if asked else _brought(images[-1], facts)
     floors = list(target.below_floor(wanted.torch, facts))
     if floors:
         yield from floors
@@ -210,6 +229,36 @@ def _variant(index: Reference) -> str:
 
 def _of(builds: list[Build], variant: str) -> Build | None:
     return next((b for b in builds if (b.variant == variant if variant else b.default)), None)
+
+
+def _wheel(reference: Reference) -> Wheel | None:
+    """What the name of a wheel in a URL says; None where it is none of torch's."""
+    if reference.sort is not Sort.WHEEL or reference.undecided:
+        return None
+    try:
+        name, version, _, tags = parse_wheel_filename(unquote(reference.text.rpartition("/")[2]))
+    except InvalidWheelFilename:
+        return None
+    return Wheel(version, frozenset(tags)) if name == "torch" else None
+
+
+def _installable(wheel: Wheel, facts: Facts) -> bool:
+    """Whether a wheel is for this machine's Python and platform."""
+    python = f"cp{''.join(facts.python.version.split('.')[:2])}" if facts.python.version else ""
+    system = {"Linux": "linux", "Windows": "win", "Darwin": "macosx"}.get(facts.platform.system, "")
+    return any(
+        tag.interpreter.startswith(python)
+        and re.search(rf"{system}.*{facts.platform.machine.lower()}\Z", tag.platform)
+        for tag in wheel.tags
+    )
+
+
+def _given(wheel: Wheel, facts: Facts) -> Wanted:
+    """What a URL of a wheel names."""
+    torch, variant = matrix.minor(wheel.version.base_version), wheel.version.local or ""
+    if torch not in matrix.versions():
+        raise Unsaid(_unknown([str(wheel.version)]))
+    return Wanted(torch, wheel.version.base_version, variant, _of(candidates(torch, facts), variant))
 
 
 def _brought(image: Reference, facts: Facts) -> Wanted:

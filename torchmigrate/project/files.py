@@ -13,6 +13,7 @@ from torchmigrate.gates.kinds import SUFFIXES
 from torchmigrate.project.folders import SETTLING, is_within
 from torchmigrate.project.ignores import EXCLUDE, Excludes, Scope, files_above, ignored, patterns_in, posix
 from torchmigrate.project.patterns import Patterns
+from torchmigrate.project.tracked import is_tracked
 
 if TYPE_CHECKING:
     from torchmigrate.model.findings import FileError
@@ -150,8 +151,16 @@ class _Search:
             self._report(file, f"the pattern `{text}` matches nothing: {fault}", line)
         self._doubted.add(id(patterns))
 
-    def _walk(self, shown: str, real: str, scopes: list[Scope], excludes: Excludes, depth: int) -> None:
-        """Takes the folder ``real``, shown as ``shown``."""
+    def _walk(
+        self,
+        shown: str,
+        real: str,
+        scopes: list[Scope],
+        excludes: Excludes,
+        depth: int,
+        only_tracked: bool = False,
+    ) -> None:
+        """Takes the folder ``real``, shown as ``shown``; of one that is ignored, what git tracks all the same."""
         if real in self._seen:
             return
         self._seen.add(real)
@@ -185,9 +194,10 @@ class _Search:
             if not (is_folder or wanted):
                 continue
             place = os.path.join(real, name)
-            if (excludes.spec and excludes.match(name, place, is_folder)) or (
-                scopes and ignored(scopes, place, is_folder)
-            ):
+            if excludes.spec and excludes.match(name, place, is_folder):
+                continue
+            left_out = only_tracked or bool(scopes and ignored(scopes, place, is_folder))
+            if left_out and not is_tracked(place):
                 continue
             if link and (is_folder or os.path.isfile(place)):
                 self._links[path] = os.path.realpath(place)
@@ -197,7 +207,7 @@ class _Search:
                 if depth == _DEEPEST:
                     self._fail(path, "is nested too deep")
                 else:
-                    self._walk(path, place, scopes, excludes, depth + 1)
+                    self._walk(path, place, scopes, excludes, depth + 1, left_out)
             else:
                 self._take_entry(entry, path, place)
 

@@ -125,19 +125,27 @@ def files_above(real: str) -> list[tuple[str, str]]:
 
 
 def _git_exclude_file(root: str) -> str:
-    """``info/exclude`` of the repository at ``root``, also where ``.git`` is a file that points elsewhere."""
+    """``info/exclude`` of the repository at ``root``, which all of its work trees share."""
+    git = git_folder(root)
+    return os.path.join(git, _read(os.path.join(git, "commondir")) or "", "info", "exclude")
+
+
+def git_folder(root: str) -> str:
+    """Where git keeps what it knows of the work tree at ``root``, also where ``.git`` is a file that points elsewhere."""
     git = os.path.join(root, ".git")
+    elsewhere = _read(git)
+    return git if elsewhere is None else os.path.join(root, elsewhere.removeprefix("gitdir:").strip())
+
+
+def _read(path: str) -> str | None:
+    """The line in a small file; None where there is no such file."""
     try:
-        if os.path.isfile(git):
-            with open(git, encoding="utf-8") as file:
-                git = os.path.join(root, file.read(4096).removeprefix("gitdir:").strip())
-            common = os.path.join(git, "commondir")
-            if os.path.isfile(common):
-                with open(common, encoding="utf-8") as file:
-                    git = os.path.join(git, file.read(4096).strip())
+        if not os.path.isfile(path):
+            return None
+        with open(path, encoding="utf-8") as file:
+            return file.read(4096).strip()
     except (OSError, UnicodeDecodeError):
-        pass
-    return os.path.join(git, "info", "exclude")
+        return None
 
 
 @cache

@@ -74,13 +74,13 @@ def _trimmed(before: bytes, after: bytes, old: Span, new: Span) -> tuple[Span, S
     """The gap without the whole lines, and then the white space, with which both texts begin and end.
 
     Where both have more, at the end that is blank lines and comments: a statement that moves to the left may end in a
-    line that stays.
+    line that stays. So it is where a bracket on such a line would close another one than before.
     """
     one, other = before[old.start : old.end], after[new.start : new.end]
     start = _common(one.splitlines(keepends=True), other.splitlines(keepends=True))
     one, other = one[start:], other[start:]
     end = _common(one.splitlines(keepends=True)[::-1], other.splitlines(keepends=True)[::-1])
-    if end < min(len(one), len(other)):
+    if end < min(len(one), len(other)) or _depth(one[: len(one) - end]) != _depth(other[: len(other) - end]):
         end = _common(_ending(one), _ending(other))
     one, other = one[: len(one) - end], other[: len(other) - end]
     blank = _common(_characters(one, one.lstrip()), _characters(other, other.lstrip()))
@@ -92,6 +92,11 @@ def _trimmed(before: bytes, after: bytes, old: Span, new: Span) -> tuple[Span, S
         Span(old.start + start + blank, old.end - end - tail),
         Span(new.start + start + blank, new.end - end - tail),
     )
+
+
+def _depth(text: bytes) -> int:
+    """How many more brackets a text opens than it closes."""
+    return sum(map(text.count, (b"(", b"[", b"{"))) - sum(map(text.count, (b")", b"]", b"}")))
 
 
 def _ending(text: bytes) -> list[bytes]:

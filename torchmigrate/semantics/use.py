@@ -18,8 +18,9 @@ class Use:
     name: str
     """The qualified name; differs from the symbol where that has a ``*`` or is a method of any object."""
     kind: Kind
-    node: ast.expr | ast.alias
-    """What names the symbol: for ``torch.jit.script(f)`` the attribute ``torch.jit.script``."""
+    node: ast.expr | ast.alias | ast.keyword
+    """What names the symbol: for ``torch.jit.script(f)`` the attribute ``torch.jit.script``; a string or a keyword, for an
+    environment variable."""
     parents: tuple[ast.AST, ...]
     """From the statement down to the node's parent."""
     place: Place

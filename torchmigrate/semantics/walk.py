@@ -104,8 +104,7 @@ class Walk:
             if around.kind is Kind.ANNOTATION and isinstance(node.value, str):
                 self._string_annotation(node, around)
             elif isinstance(node.value, str):
-                hit = self._watch.named_in(node.value, partial(_follows_m, node, around.parents[-1]))
-                if hit is not None:
+                for hit in self._watch.named_in(node.value, partial(_follows_m, node, around.parents[-1])):
                     self._add(*hit, Kind.STRING, node, around, True)
         else:
             self._children(node, around)
@@ -165,6 +164,9 @@ class Walk:
             checked = function in _INSTANCE_CHECKS and index == 1
             self._visit(argument, replace(arguments, kind=Kind.ISINSTANCE) if checked else arguments)
         for keyword in node.keywords:
+            variable = self._watch.variable(keyword.arg)  # `os.environ.update(NAME="1")`
+            if variable is not None and keyword.arg is not None:
+                self._add(variable, keyword.arg, Kind.STRING, keyword, arguments, True)
             self._children(keyword, arguments)
 
     def _patched_name(self, node: ast.expr, around: Surroundings) -> None:
@@ -188,7 +190,13 @@ class Walk:
         return around.kind or Kind.REFERENCE
 
     def _add(
-        self, symbol: str, name: str, kind: Kind, node: ast.expr, around: Surroundings, certain: bool
+        self,
+        symbol: str,
+        name: str,
+        kind: Kind,
+        node: ast.expr | ast.keyword,
+        around: Surroundings,
+        certain: bool,
     ) -> None:
         parent = around.parents[-1]
         call = parent if kind is Kind.CALL and isinstance(parent, ast.Call) else None

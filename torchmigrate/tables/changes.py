@@ -44,13 +44,15 @@ class Recipe:
     """One way to say in the new API what a use says in the old one. The parts that are given have to hold together."""
 
     to: str = ""
-    """The name that takes the place of the old one; the arguments stay but for the next five."""
+    """The name that takes the place of the old one; the arguments stay but for the next six."""
     first: str = ""
     """Code of an argument that is added before all others."""
     name: tuple[str, ...] = ()
     """The names of the parameters, to hand positional arguments over by keyword; "" for one that stays as it is."""
     add: Mapping[str, str] = field(default_factory=dict)
     """Keywords that are added, with their code, where they are not given."""
+    set: Mapping[str, str] = field(default_factory=dict)
+    """Keywords that get other code, where they are given."""
     drop: tuple[str, ...] = ()
     """Keywords that are dropped."""
     rename: Mapping[str, str] = field(default_factory=dict)
@@ -62,6 +64,10 @@ class Recipe:
     write: str = ""
     """The expression that takes the place of the call (or, for a name that is no function, of the name); an argument
     stands in it as its parameter in braces, and what a method is called on as ``{self}``."""
+    around: str = ""
+    """The expression that the changed call becomes a part of, as ``{call}``."""
+    bare_for: tuple[str, ...] = ()
+    """Functions, methods and attributes that want the call's value without what is ``around``: there the recipe is wrong."""
     result: tuple[str, ...] = ()
     """The parts of the old result (``.solution``, ``[0]``) that the new expression is; the old call must be asked for one."""
     bare: str = ""

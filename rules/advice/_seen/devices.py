@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 _LIBRARIES = re.compile(
     rb"\b(?:triton|cupy|jax|pynvml|vllm|sglang|megatron|transformer_engine|apex|deepspeed|tensorrt|flash_attn|flashinfer"
     rb"|cutlass|deep_gemm|onnxruntime|colossalai|pycuda|tilelang|spconv|torchsparse|MinkowskiEngine|tinycudann|nvdiffrast|mamba_ssm"
-    rb"|causal_conv1d|isaacgym|linklink|cpp_extension|nvtx|nccl|get_device_capability)\b"
+    rb"|causal_conv1d|isaacgym|linklink|cpp_extension|nvtx|nccl|get_device_capability|intel_extension_for_pytorch|ipex\w*|bigdl"
+    rb"|torch_npu|habana_frameworks)\b"
 )
 """Libraries for one kind of device, and what asks for its kind."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torchmigrate.api import Context
 
-_NAMED = re.compile(r"^(?:test_|conftest)|(?:^|[_-])bench|(?:_test|_tests)\.py$")
+_NAMED = re.compile(r"^(?:(?:manual|run)_)?test_|^conftest|(?:^|[_-])bench|(?:_test|_tests)\.py$")
 _CALLS = re.compile(
     rb"\b(?:import|from)[ \t]+(?:pytest|unittest|triton\.testing|torch\.testing|torch\.utils\.benchmark)\b|\bdo_bench"
     rb"|\bbenchmark_\w+\(|@pytest\."

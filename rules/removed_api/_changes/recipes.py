@@ -20,6 +20,8 @@ from torchmigrate.rewrite.changes import (
     replace,
     template,
 )
+from torchmigrate.semantics.dataflow import Escape
+from torchmigrate.semantics.resolve import leaf
 from torchmigrate.tables import changes
 from torchmigrate.tables.changes import Recipe
 
@@ -70,6 +72,7 @@ def argument_changes(recipe: Recipe, call: ast.Call) -> list[Edit]:
             edits.append(NameArgument(argument, name))
     given = {keyword.arg: keyword for keyword in call.keywords}
     edits += [Rename(given[old], new) for old, new in recipe.rename.items() if old in given]
+    edits += [replace(given[name].value, code) for name, code in recipe.set.items() if name in given]
     dropped = tuple(given[name] for name in recipe.drop if name in given)
     if dropped:
         edits.append(DropArguments(call, dropped))
@@ -77,6 +80,35 @@ def argument_changes(recipe: Recipe, call: ast.Call) -> list[Edit]:
         if name not in given:
             edits.append(AddArgument(call, template(code), keyword=name))
     return edits
+
+
+def call_changes(recipe: Recipe, call: ast.Call, use: Use, ctx: Context) -> list[Edit]:
+    """What a recipe does to a call: to its arguments, and to what is made of its result. Raises NoFix."""
+    edits = argument_changes(recipe, call)
+    if recipe.around:
+        _check_read(recipe, call, use, ctx)
+        edits.append(_replacing(call, recipe.around, {"call": call}, use, ctx))
+    return edits
+
+
+def around(recipe: Recipe) -> str:
+    """What a title says of the call that a recipe puts into another one."""
+    return f", inside `{recipe.around.partition('(')[0]}`" if recipe.around else ""
+
+
+def _check_read(recipe: Recipe, call: ast.Call, use: Use, ctx: Context) -> None:
+    """Raises NoFix where something is done with the result that wants it without what the recipe puts around it."""
+    try:
+        places = list(ctx.uses.flow.places(call, use.place.scope))
+    except Escape:
+        return
+    for place in (call, *places):
+        parent = ctx.uses.flow.parents[place]
+        reader = parent.func if isinstance(parent, ast.Call) and place in parent.args else parent
+        if (name := leaf(reader)) in recipe.bare_for:
+            raise NoFix(
+                f"line {place.lineno} gives its result to `{name}`, which would fail for one{around(recipe)}"
+            )
 
 
 def matches(recipe: Recipe, call: ast.Call) -> bool:

@@ -9,7 +9,12 @@ from torchmigrate.api import NoFix
 from torchmigrate.rewrite.changes import Reword
 
 if TYPE_CHECKING:
-    from torchmigrate.api import Context
+    from torchmigrate.api import Context, Use
+
+
+def is_documentation(use: Use) -> bool:
+    """Whether a string is a statement of its own, which says something to a reader alone."""
+    return isinstance(use.place.statement, ast.Expr) and len(use.parents) == 1
 
 
 def reworded(literal: ast.Constant, old: str, new: str, ctx: Context) -> Reword:

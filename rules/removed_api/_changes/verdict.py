@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Severity
@@ -128,12 +129,22 @@ def is_guarded(use: Use, ctx: Context, reached: Reach) -> bool:
     else:
         resolved = ctx.resolve(named, use)
     ambiguous = resolved is not None and len(resolved.names) > 1
-    fallback = bool(reached.fallback & (_MISSING | _ANY))
+    fallback = bool(reached.fallback & (_MISSING | _ANY)) and not _is_tried_again(use, ctx)
     target = ctx.options.target
     if ambiguous or fallback or bool(reached.absent) or not reached.is_reached(target):
         return True
     brought = [reach(one, ctx.uses) for one in _imports(use, ctx)]
     return bool(brought) and not any(at.is_reached(target) for at in brought)
+
+
+def _is_tried_again(use: Use, ctx: Context) -> bool:
+    """Whether the use stands in the handler of what has failed although it uses the same name: not because that is missing."""
+    for inner, outer in pairwise(use.place.outwards()):
+        node = outer.statement
+        if isinstance(node, ast.Try) and any(inner.statement in handler.body for handler in node.handlers):
+            tried = {below for statement in node.body for below in ast.walk(statement)}
+            return any(other.name == use.name and other.node in tried for other in ctx.uses.found)
+    return False
 
 
 def _otherwise(use: Use) -> list[Binding]:

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import NoFix
+from torchmigrate.api import Kind, NoFix
 from torchmigrate.semantics.dataflow import is_returned
 
 from .authoring import BASES, SAVE_METHODS, SAVES
@@ -33,11 +33,18 @@ def check(definition: ast.ClassDef, ctx: Context) -> None:
         raise NoFix(
             f"{ctx.project.shown(path)}:{line} may ask `{definition.name}` for what only a TorchScript module has"
         )
-    if (given := _given_away(definition, ctx)) is not None:
-        for mention in ctx.project.uses(*SAVES, *SAVE_METHODS):
-            raise NoFix(
-                f"line {given} gives an instance away, and {mention.path}:{mention.line} saves TorchScript"
-            )
+    saving = ctx.project.uses(*SAVES, *SAVE_METHODS, kinds=frozenset(Kind) - {Kind.IMPORT})
+    if not saving:
+        return
+    given = _given_away(definition, ctx)
+    place = f"line {given}" if given is not None else None
+    made = ((name,), (rf"(?<!class )\b{name}\(",))
+    for path, line in ctx.project.spelling(made, beside=ctx.source.path):
+        place = place or f"{ctx.project.shown(path)}:{line}"
+    if place is not None:
+        raise NoFix(
+            f"{place} gives an instance away, and {saving[0].path}:{saving[0].line} saves TorchScript"
+        )
 
 
 def _given_away(definition: ast.ClassDef, ctx: Context) -> int | None:

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
+from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.resolve import leaf
 
 from .._script.fate import importers
@@ -57,20 +58,30 @@ def check(use: Use, ctx: Context) -> None:
 def check_left(call: ast.Call, given: ast.expr, place: Place, ctx: Context) -> None:
     """Raises NoFix where ``scripted = torch.jit.script(plain)`` would become ``scripted = plain``, or an option do nothing.
 
-    A local variable of such a name is there to be compared or shown beside the other, and so is any in a test.
+    A variable of such a name is there to be chosen, compared or shown beside the other, and so is any in a function of a test.
     """
     target = _bound(call, ctx)
     is_same = target is not None and ast.unparse(target) == ast.unparse(given)
-    if switch := _switch(place, is_emptied=is_same and len(place.block) == 1):
+    if switch := _switch(place, is_emptied=is_same and all(map(_is_kept, place.block))):
         raise NoFix(f"the option in line {switch.lineno} chooses TorchScript, and would choose nothing")
-    if not isinstance(target, ast.Name) or not isinstance(place.scope.node, _Function):
+    if not isinstance(target, ast.Name) or place.scope.is_class:
         return
     if _SAYS_SO.search(target.id) and ast.unparse(given) != target.id:
         raise NoFix(
             f"`{target.id}` would be made of `{ctx.text(given)}` itself, and its name would not be true"
         )
-    if is_test(ctx.source.path) and isinstance(given, ast.Name) and given.id != target.id:
+    is_local = isinstance(place.scope.node, _Function)
+    if is_local and is_test(ctx.source.path) and isinstance(given, ast.Name) and given.id != target.id:
         raise NoFix(f"this test has `{target.id}` beside `{given.id}`, which would be one thing")
+
+
+def _is_kept(statement: ast.stmt) -> bool:
+    """Whether a statement binds a name to what a call makes of its value, so that it goes where that stays as it is."""
+    match statement:
+        case ast.Assign(targets=[target], value=ast.Call() as call):
+            given = argument(call, 0, "obj", "mod", "func")
+            return given is not None and ast.unparse(given) == ast.unparse(target)
+    return False
 
 
 def _switch(place: Place, *, is_emptied: bool) -> ast.If | None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, Kind, NoFix, NotYet, Safety
 from torchmigrate.rewrite.changes import Rename, replace
-from torchmigrate.semantics.calls import arguments
+from torchmigrate.semantics.calls import argument, arguments
 
 from .._authoring import purpose
 from .._authoring.authoring import is_traced, traced_at, traces
 from .._export.values import binding_of
-from . import choice, controlflow, fate
+from . import callers, choice, controlflow, fate
 from .bodies import check_origin, mended
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def decorated(use: Use, ctx: Context) -> Fix:
         return Fix((ctx.undecorated(use), *mends), Safety.UNSAFE, title, anytime=True)
     if (alias := _alias(use, ctx)) is not None:
         return referenced(alias, ctx)
+    callers.check(definition, use, ctx)
     return _compiled(use, ctx, mends)
 
 
@@ -71,11 +72,13 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
     else:
         title = choice.eager(found, use, ctx)
     if title is None:
-        alias = _alias(use, ctx)
-        return _compiled(use, ctx, mends) if alias is None else referenced(alias, ctx)
+        if (alias := _alias(use, ctx)) is not None:
+            return referenced(alias, ctx)
+        callers.check(found, use, ctx)
+        return _compiled(use, ctx, mends)
+    purpose.check_left(call, function, use.place, ctx)
     if isinstance(function, ast.Name) and function.id == name:
         return Fix((ctx.removed(use.place), *mends), Safety.UNSAFE, title, anytime=True)
-    purpose.check_left(call, function, use.place, ctx)
     changes = (replace(call, "{function}", function=function), *mends)
     return Fix(changes, Safety.UNSAFE, title, anytime=True)
 
@@ -98,7 +101,7 @@ def referenced(use: Use, ctx: Context) -> Fix:
 def _compilable(use: Use, ctx: Context) -> None:
     """Raises NoFix where what is scripted under another name of `script` is not to be compiled."""
     line = use.node.lineno
-    given = use.call.args[0] if use.call is not None and use.call.args else None
+    given = argument(use.call, 0, "obj") if use.call is not None else None
     function = use.decorated or given
     if isinstance(function, ast.Name):
         function = binding_of(function, use.place.scope, ctx)  # type: ignore[assignment]
@@ -114,6 +117,7 @@ def _compilable(use: Use, ctx: Context) -> None:
         raise NoFix(f"line {line} scripts a function with it that is no plain Python")
     if choice.eager(function, use, ctx):
         raise NotYet(f"line {line} no longer scripts a function with it that is not to be compiled")
+    callers.check(function, use, ctx)
 
 
 def _alias(use: Use, ctx: Context) -> Use | None:

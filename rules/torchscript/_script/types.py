@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.nodes import walk
@@ -23,6 +24,7 @@ NOTHING: Types = frozenset()
 TUPLES = frozenset({"sizes", "tensors", "view"})
 LISTS = frozenset({"list", "List"})
 NUMBERS = frozenset({"int", "float", "bool"})
+_ARGUMENTS = frozenset({"List", "Dict"})
 
 NUMERIC = frozenset(
     [
@@ -121,6 +123,7 @@ class Typed:
         self.parameters, self.returned = signature(function, text)
         self._variables = dict(self.parameters)
         below = list(walk(function))
+        self._afresh = _afresh(function, self.parameters, below)
         for _ in range(2):  # what a loop assigns, its next round reads
             for node in below:
                 self._assign(node)
@@ -128,7 +131,8 @@ class Typed:
     def __call__(self, node: ast.AST | None) -> Types:
         """What an expression may be."""
         if isinstance(node, ast.Name):
-            return self._variables.get(node.id, NOTHING)
+            found = self._variables.get(node.id, NOTHING)
+            return found - _ARGUMENTS if node.lineno > self._afresh.get(node.id, node.lineno) else found
         if isinstance(node, ast.Constant):
             return frozenset({type(node.value).__name__}) if node.value is not None else NOTHING
         if isinstance(node, (ast.List, ast.ListComp)):
@@ -236,6 +240,31 @@ class Typed:
         """What the positional arguments are, all together; empty where one is not known."""
         found = [self(argument) for argument in call.args]
         return frozenset().union(*found) if found and all(found) else NOTHING
+
+
+def _afresh(function: _Function, parameters: Iterable[str], below: Iterable[ast.AST]) -> dict[str, int]:
+    """The parameters that the body exchanges for a list or dictionary of its own, with the last line of where it does."""
+    bound: dict[str, list[ast.expr]] = {}
+    for node in below:
+        if isinstance(node, ast.Assign):
+            for name in (part for target in node.targets for part in walk(target)):
+                if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
+                    bound.setdefault(name.id, []).append(node.value)
+    own = {name for name, values in bound.items() if name in parameters and all(map(_is_made_here, values))}
+    return {
+        target.id: statement.end_lineno or statement.lineno
+        for statement in reversed(function.body)
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        if isinstance(target, ast.Name) and target.id in own
+    }
+
+
+def _is_made_here(value: ast.expr) -> bool:
+    """Whether an expression makes a list or dictionary, which nothing else holds."""
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Name) and value.func.id in ("list", "dict", "sorted")
+    return isinstance(value, (ast.List, ast.ListComp, ast.Dict, ast.DictComp))
 
 
 _SIGNATURE = re.compile(r"#\s*type:\s*\((.*)\)\s*->\s*([^\n#]+)")

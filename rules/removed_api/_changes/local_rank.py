@@ -1,0 +1,73 @@
+"""Whether a script can do without the argument ``--local-rank``, which torch's old launcher hands over and `torchrun` does not."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import NoFix
+from torchmigrate.project.brought import brought
+from torchmigrate.project.modules import module_path
+
+if TYPE_CHECKING:
+    from torchmigrate.project.project import Project
+
+_BROKEN = re.compile(r"\\\r?\n|\r?\n[ \t]*-[ \t]+")
+"""How a command goes on in the next line: in a shell, and as a list in YAML."""
+_STARTED = re.compile(
+    r"[^;&|\n]*?(?:(?<![\w.-])(?:-m|--module)[ \t]+(?P<module>[\w.]+)|(?P<file>[\w./-]+)\.py\b)"
+)
+"""What the launcher starts, behind its options; of a path with variables in it, what follows the last one."""
+_TAKES = re.compile(rb"[\"']--local[_-]rank\b")
+_USES = re.compile(rb"\.local_rank\b(?!\s*=[^=])")
+_KNOWS = re.compile(rb"\bLOCAL_RANK\b|\bget_node_local_rank\b")
+_SETS = re.compile(rb"\.local_rank\s*=[^=\n][^\n]*\bLOCAL_RANK\b")
+
+
+def unfit(command: str, project: Project, path: str) -> str:
+    """Why a move to `torchrun` is unsafe: what is to be known of the script that ``command``, in the file at ``path``, starts.
+
+    ``command`` is what stands behind the launcher's name. Raises NoFix where the script goes by ``--local-rank`` alone.
+    """
+    name = _started(command)
+    scripts = _files(name, project, path) if name else []
+    for script in scripts:
+        if _needs_argument(script, project):
+            raise NoFix(
+                f"`{os.path.basename(script)}` goes by `--local-rank`, which nothing tells it any more; "
+                "let it read `LOCAL_RANK` first"
+            )
+    doubt = "" if scripts else ", which is not found here,"
+    return f"the script{doubt} is told no `--local-rank` any more, and has to read `LOCAL_RANK`"
+
+
+def _started(command: str) -> list[str]:
+    """The parts of the module's name, or of the path without its suffix."""
+    found = _STARTED.match(_BROKEN.sub(" ", command))
+    if found is None:
+        return []
+    if found["module"]:
+        return found["module"].split(".")
+    return [part for part in found["file"].split("/") if part not in ("", ".", "..")]
+
+
+def _files(name: list[str], project: Project, path: str) -> list[str]:
+    """The files of the project that may be meant: the one beside the command or above it, else all whose path ends so."""
+    every = [one for one in project.modules(name) if one.endswith(".py")]
+    folder = os.path.dirname(os.path.abspath(path))
+    while folder != os.path.dirname(folder):
+        beside = [one for one in every if module_path(one) == os.path.join(folder, *name)]
+        if beside:
+            return beside
+        folder = os.path.dirname(folder)
+    return every
+
+
+def _needs_argument(script: str, project: Project) -> bool:
+    """Whether a script, or a module that it imports, takes the argument and uses it, and knows no other way to its rank."""
+    text = project.text(script) or b""
+    texts = [text, *(project.text(one) or b"" for one in brought(project, script, text))]
+    taking = [one for one in texts if _TAKES.search(one)]
+    knows = any(map(_KNOWS.search, [text, *taking])) or any(map(_SETS.search, texts))
+    return bool(taking) and not knows and any(map(_USES.search, texts))

@@ -1,0 +1,59 @@
+"""conda's requirements: the entries of its environments, and its lists, which people call requirements.txt."""
+
+from __future__ import annotations
+
+import re
+
+from torchmigrate.documents import shell
+from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
+from torchmigrate.documents.references import Role, Style, Unit
+from torchmigrate.documents.requirements import INCLUDING
+from torchmigrate.documents.values import lines, stripped
+from torchmigrate.model.findings import Span
+from torchmigrate.model.vocabulary import Sort
+
+_HEAD = re.compile(r"^#.*conda create", re.MULTILINE)
+_BUILD = re.compile(r"^[\w.-]+=[^=\s]+=[^=\s]+\r?$", re.MULTILINE)
+
+
+def is_list(view: str) -> bool:
+    """Whether a file is a list that ``conda create --file`` takes, as its head says."""
+    return _HEAD.search(view, 0, 400) is not None
+
+
+def read_list(reader: Reader) -> None:
+    """Reads a list; one that names builds was written by ``conda list --export``, and says what was there."""
+    unit = reader.unit(Role.LOCK if _BUILD.search(reader.view) else None)
+    for line in lines(reader.view):
+        comment = reader.view.find("#", line.start, line.end)
+        span = stripped(reader.view, line.start, line.end if comment < 0 else comment)
+        if span.start < span.end:
+            entry(reader, unit, span)
+
+
+def entry(reader: Reader, unit: Unit, span: Span) -> None:
+    """An entry of a conda environment, or of the list for pip in it."""
+    text = reader.view[span.start : span.end]
+    if text.startswith("-"):
+        option = re.fullmatch(r"(--?[\w-]+)(?:=|[ \t]+)(\S+)", text)
+        if option and option[1] in INCLUDING:
+            reader.environment.includes.append(INCLUDING[option[1]].format(option[2].removeprefix("file:")))
+        elif option and INDEX_URL.fullmatch(option[2]):
+            known = INDEX_OPTIONS.get(option[1], "")
+            line = reader.view.rfind("\n", 0, span.start) + 1
+            after = reader.view.find("\n", span.end) + 1 or len(reader.view)
+            reader.index(Span(span.start + option.start(2), span.end), unit, known, Span(line, after))
+        return
+    match = shell.CONDA_REQUIREMENT.fullmatch(text)
+    if re.search(r"==|~=|\[|;| @ ", text) and "::" not in text:
+        reader.requirement(span, unit)
+    elif match and match["name"] == "python" and match["version"]:
+        at = Span(span.start + match.start("version"), span.start + match.end("version"))
+        reader.simple(Sort.PYTHON, "python", at, unit, option="conda")
+    elif match:
+        at = Span(span.start + max(0, match.start("version")), span.start + max(0, match.end("version")))
+        if match["version"] is None:
+            at = Span(span.end, span.end)
+        reader.package(match["name"], at, unit, whole=span, style=Style.CONDA)
+    else:
+        shell.commands(reader, span.start, span.end)
