@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 
 import pytest
@@ -129,3 +130,28 @@ def test_classes_that_change_together_are_looked_at_once() -> None:
             assert not fixed.result.errors
 
     assert growth(classes, fix, 8) < MOST
+
+
+def lists(number: int) -> dict[str, str]:
+    """A project with many lists, all held back by one file beside them."""
+    found = {f"/p/{i}/requirements.txt": f"torch==2.4.0\nnumpy\n# {i}\n" for i in range(number)}
+    return {**found, "/p/run.sbatch": "module load cuda/11.8\n"}
+
+
+def installs(number: int) -> dict[str, str]:
+    """A script of many commands."""
+    line = "pip install torch==2.4.0 numpy --index-url https://download.pytorch.org/whl/cu121\n"
+    return {"/p/install.sh": line * number}
+
+
+@pytest.mark.parametrize("project", [lists, installs])
+def test_moves_grow_with_the_files_and_with_the_commands(project: Callable[[int], dict[str, str]]) -> None:
+    settings, minimum = settings_of(["--target-version", "2.15", "--select", "CU", "--unsafe"])
+
+    def check(number: int) -> None:
+        inputs = [Input(path, text.encode()) for path, text in project(number).items()]
+        for result in runner.check(Tree(inputs, everywhere(settings, minimum))):
+            assert not result.errors
+
+    least, once, twice = (calls(partial(check, number)) for number in (1, 60, 120))
+    assert (twice - least) / (once - least) < 3  # each finding of a script has all of its fix

@@ -38,7 +38,7 @@ _OPTION = re.compile(rb"(?:--(?:default-)?index(?:-url)?|-i)(?=[=\s\"'])")
 
 @rule.check_reference
 def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
-    from torchmigrate.documents.reader import INDEX_URL
+    from torchmigrate.documents.spellings import INDEX_URL
     from torchmigrate.tables import wheels
 
     if index.option != "--index-url" or not INDEX_URL.fullmatch(index.text) or index.unit.role is Role.LOCK:

@@ -27,7 +27,7 @@ rule = Rule(code="CU502", references=(Sort.INDEX,))
 
 @rule.check_reference
 def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
-    from torchmigrate.documents.reader import INDEX_URL
+    from torchmigrate.documents.spellings import INDEX_URL
 
     if index.undecided and INDEX_URL.match(index.text):
         yield ctx.finding(

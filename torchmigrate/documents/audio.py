@@ -17,7 +17,7 @@ from torchmigrate.model.vocabulary import Sort
 from torchmigrate.project.project import Project
 
 _SINCE: Version = (2, 9)
-_CALLED = (r"\btorchaudio\.(?:load|save)\(|\bfrom torchaudio import[^\n]*\b(?:load|save)\b",)
+_CALLED = r"\btorchaudio\.(?:load|save)\(|\bfrom torchaudio import[^\n]*\b(?:load|save)\b"
 
 
 def check_audio(environments: Iterable[Environment], target: Version, project: Project) -> None:
@@ -30,7 +30,9 @@ def check_audio(environments: Iterable[Environment], target: Version, project: P
     )
     if asked != {"torchaudio"} or target < _SINCE or not older:
         return
-    for path, line in project.spelling((("torchaudio",), _CALLED), beside=""):
+    looked_at = project.spelling((("torchaudio",), (_CALLED,)), beside="")
+    elsewhere = ((path, line) for path, line, _ in project.elsewhere({" .py .ipynb ": _CALLED}))
+    for path, line in (*looked_at, *elsewhere):
         if path.endswith((".py", ".ipynb")):
             raise NoFix(
                 f"{project.shown(path)}:{line} needs torchcodec since torchaudio 2.9, and it is not asked for here"

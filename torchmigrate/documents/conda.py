@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from torchmigrate.documents import shell
-from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
+from torchmigrate.documents.reader import Reader
 from torchmigrate.documents.references import Role, Style, Unit
 from torchmigrate.documents.requirements import INCLUDING
+from torchmigrate.documents.spellings import INDEX_OPTIONS, INDEX_URL
 from torchmigrate.documents.values import lines, stripped
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort

@@ -7,8 +7,9 @@ import re
 
 from torchmigrate.documents import shell
 from torchmigrate.documents.purposes import Purpose, purpose_of
-from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
+from torchmigrate.documents.reader import Reader
 from torchmigrate.documents.references import Unit
+from torchmigrate.documents.spellings import INDEX_OPTIONS, INDEX_URL
 from torchmigrate.documents.values import lines, unquoted
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort

@@ -13,6 +13,7 @@ from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import NoFix
 from torchmigrate.model.options import Options
 from torchmigrate.model.vocabulary import Sort
+from torchmigrate.project.project import Project
 from torchmigrate.text.source import Source
 
 _NAMED = re.compile(
@@ -22,7 +23,7 @@ _NAMED = re.compile(
 )
 
 
-def check_unit(unit: Unit, source: Source, options: Options) -> None:
+def check_unit(unit: Unit, source: Source, options: Options, project: Project) -> None:
     """Raises NoFix for what does not move, wherever it would go."""
     if unit.role is Role.LOCK:
         raise NoFix(
@@ -32,9 +33,19 @@ def check_unit(unit: Unit, source: Source, options: Options) -> None:
         raise NoFix(IN_DOCUMENTATION)
     if unit.fixed:
         raise NoFix(unit.fixed)
-    check_may_move(source, unit.environment, options)
+    key = ("meant", unit.environment, options)
+    if reason := project.once(key, lambda: _meant(source, unit.environment, options)):
+        raise NoFix(reason)
     if unit.role is Role.TEST:
         raise NoFix("what is tested is chosen there, for the machines that it runs on")
+
+
+def _meant(source: Source, environment: Environment, options: Options) -> str:
+    try:
+        check_may_move(source, environment, options)
+    except NoFix as reason:
+        return str(reason)
+    return ""
 
 
 def check_may_move(source: Source, environment: Environment, options: Options) -> None:

@@ -42,7 +42,7 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
 
     Where lists that go into the same environment, or what installs them, have to change too, it is the part of one file.
     """
-    check_unit(reference.unit, source, options)
+    check_unit(reference.unit, source, options, project)
     key = ("fix", reference.unit.environment, options)
     found = project.once(key, lambda: _fix(reference.unit.environment, source, options, project))
     if isinstance(found, NoFix):
@@ -80,7 +80,7 @@ def _whole(environment: Environment, source: Source, options: Options, project: 
 
     def moves(reference: Reference, source: Source) -> bool:
         with contextlib.suppress(NoFix):
-            check_unit(reference.unit, source, options)
+            check_unit(reference.unit, source, options, project)
             _move(reference.unit.environment, source, replace(options, resolve=False), project)
             return True
         return False

@@ -6,8 +6,9 @@ import ast
 import re
 
 from torchmigrate.documents.purposes import Purpose, purpose_of
-from torchmigrate.documents.reader import INDEX_OPTIONS, INDEX_URL, Reader
+from torchmigrate.documents.reader import Reader
 from torchmigrate.documents.references import Role, Unit
+from torchmigrate.documents.spellings import INDEX_OPTIONS, INDEX_URL
 from torchmigrate.documents.values import Piece, Value
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
@@ -11,6 +9,14 @@ from packaging.specifiers import SpecifierSet
 from torchmigrate.documents import architectures, images
 from torchmigrate.documents.build import concerns_torch, gives_torch
 from torchmigrate.documents.document import Document
+from torchmigrate.documents.indexes import (
+    default_serves,
+    on_windows,
+    other_accelerator,
+    page_of_all,
+    renamed,
+    stay,
+)
 from torchmigrate.documents.references import Environment, Reference, Role, Style, Unit, normalized
 from torchmigrate.documents.specifiers import Clause, clauses, lowest, lowest_of
 from torchmigrate.documents.upgrade import (
@@ -33,9 +39,6 @@ from torchmigrate.tables import matrix, requirements, wheels
 from torchmigrate.tables.matrix import Build
 from torchmigrate.text.source import Source
 
-_OFFICIAL = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/")
-_OF_ALL = re.compile(r"torch_stable\.html$|/whl(?:/(?:torch|torchvision|torchaudio))?/?$")
-
 
 @dataclass(slots=True)
 class Relocation:
@@ -57,6 +60,12 @@ class Relocation:
     """The variant of an index that stays and that alone serves what is asked for."""
     moves_image: bool = False
     replaced: set[str] = field(default_factory=set)
+    _indexes: list[Reference] = field(init=False)
+    _needs_indexes: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._indexes = self.environment.of(Sort.INDEX)
+        self._needs_indexes = stay(self._indexes) or on_windows(self.source, self.beside)
 
     @property
     def title(self) -> str:
@@ -86,7 +95,7 @@ class Relocation:
             if any(r.style is Style.CONDA for r in unit.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS)):
                 raise NoFix("which builds conda's channels have is not known here")
         for reference in (r for unit in self.environment.units for r in unit.references):
-            if other := _other_accelerator(reference):
+            if other := other_accelerator(reference):
                 raise NoFix(
                     f"{other} has builds of its own, and which of them the target has is not known here"
                 )
@@ -137,14 +146,15 @@ class Relocation:
         tag = tag_of(index)
         if tag is None:
             return
-        alone = "extra" not in index.option and len(self.environment.of(Sort.INDEX)) == 1
+        alone = "extra" not in index.option and len(self._indexes) == 1
         if not lacks(tag.name, self.options):
             self.only = tag.name if alone else ""
             return
         self.tags.add(tag.name)
         if index.several:
             raise NoFix("the file gives several values for the index")
-        if index.removal is not None and self._may_go(unit, index):
+        may_go = not (self.shares or self._needs_indexes)
+        if index.removal is not None and may_go and default_serves(index, unit, self.chosen, self.source):
             self.edits.append(Edit(index.removal.start, index.removal.end, ""))
             return
         self.keeps_index = True
@@ -153,35 +163,7 @@ class Relocation:
         if edit is None:
             raise NoFix("the index is put together from several places")
         self.edits.append(edit)
-        self.edits += _renamed(unit, tag.name, self.chosen.variant)
-
-    def _may_go(self, unit: Unit, index: Reference) -> bool:
-        """Whether the default index gives the chosen build: not on Windows, where it gives the one for the CPU.
-
-        A list may be installed there too.
-        """
-        if (
-            self.shares
-            or kind_of(self.source.path) == "requirements"
-            or not self.chosen.default
-            or not _OFFICIAL.match(index.text)
-            or index.option == "--torch-backend"
-        ):
-            return False
-        if index.value.pieces[0].span != index.span:
-            return False  # it comes from a variable, to be chosen from outside
-        others = (one for one in self.environment.of(Sort.INDEX) if one is not index)
-        if any(_OFFICIAL.match(one.text) and tag_of(one) is None for one in others):
-            return False  # one that stays gives builds too, and an installer takes those before the default's
-        only_there = any(r.name.startswith("pytorch-triton") for r in unit.of(Sort.REQUIREMENT))
-        return not only_there and not self._on_windows()
-
-    def _on_windows(self) -> bool:
-        """Whether the file is for Windows or speaks of it, or a script for Windows installs it."""
-        return (
-            any(path.lower().endswith((".bat", ".cmd", ".ps1")) for path in (self.source.path, *self.beside))
-            or re.search(rb"(?i)\bwindows\b|win32|win_amd64|\.bat\b", self.source.original) is not None
-        )
+        self.edits += renamed(unit, tag.name, self.chosen.variant)
 
     def _torch(self, torch: Reference) -> None:
         found = excluding(torch, self.options)
@@ -204,7 +186,7 @@ class Relocation:
         """The local version to pin: none where the index goes and the default one gives the build; ``cpu`` stays."""
         if not clause.local.startswith("cu"):
             return clause.local
-        stays = self.keeps_index or self.shares or bool(_page_of_all(self.environment))
+        stays = self.keeps_index or self.shares or bool(page_of_all(self._indexes))
         return "" if self.chosen.default and not stays else self.chosen.variant
 
     def _companion(self, companion: Reference) -> None:
@@ -294,7 +276,7 @@ class Relocation:
             raise NoFix(reference.fixed)
         if reference.several:
             raise NoFix(f"the file gives several values for the version of {reference.name}")
-        if "+" in version and (page := _page_of_all(self.environment)):
+        if "+" in version and (page := page_of_all(self._indexes)):
             raise NoFix(f"whether `{page}` lists {reference.name} {version} is not known here")
         edit = reference.value.edit(clause.start, clause.end, version)
         if edit is None:
@@ -305,29 +287,3 @@ class Relocation:
 def _required(torch: str) -> dict[str, SpecifierSet]:
     """What a release of torch requires of other packages, on Linux."""
     return {normalized(needed.name): needed.specifier for needed in requirements.required_by("torch", torch)}
-
-
-def _page_of_all(environment: Environment) -> str:
-    """A page of PyTorch's that has the wheels of every build, if an environment installs from one; empty if not.
-
-    Of equal versions an installer takes the build whose name is the last in the alphabet.
-    """
-    pages = (index.text for index in environment.of(Sort.INDEX))
-    return next((page for page in pages if _OF_ALL.search(page)), "")
-
-
-def _other_accelerator(reference: Reference) -> str:
-    """The accelerator other than CUDA that a reference names."""
-    if reference.name == "intel-extension-for-pytorch":
-        return reference.name
-    named = re.search(r"(?:/whl/(?:test/|nightly/)?|\+)(rocm|xpu)", reference.text)
-    return named[1] if named else ""
-
-
-def _renamed(unit: Unit, old: str, new: str) -> Iterator[Edit]:
-    """The edits that take the old variant out of the names that the file gives to its indexes."""
-    for name in unit.of(Sort.NAME):
-        for match in re.finditer(rf"(?<![A-Za-z0-9]){old}(?![0-9])", name.text):
-            edit = name.value.edit(*match.span(), new)
-            if edit is not None:
-                yield edit

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchmigrate.documents.reader import INDEX_OPTIONS, Reader
+from torchmigrate.documents.reader import Reader
 from torchmigrate.documents.references import Role, Unit
+from torchmigrate.documents.spellings import INDEX_OPTIONS
 from torchmigrate.documents.values import stripped, unquoted
 from torchmigrate.model.findings import Span
 from torchmigrate.text.source import SourceError

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from torchmigrate.documents import images
 from torchmigrate.documents.document import Document, references_of
@@ -67,13 +68,16 @@ def _sayings(project: Project) -> Iterator[Saying]:
         kind = kind_of(path)
         if kind in _DOCUMENTATION:
             continue
-        if kind is None:
-            yield from _in_module(path, project)
+        if kind is None and path.endswith(".py"):
+            yield from _in_module(path, project.text(path) or b"")
         elif kind == "notebook":
             yield from _in_notebook(path, project)
         elif document := document_of(path, project):
             yield from _referred(document, document.references)
             yield from _in_text(document)
+    for path, *_ in project.elsewhere({" .py ": _INSTALLED.pattern}):
+        with contextlib.suppress(OSError):
+            yield from _in_module(path, Path(path).read_bytes())
 
 
 def _in_notebook(path: str, project: Project) -> Iterator[Saying]:
@@ -170,10 +174,9 @@ def _spans(environment: Environment) -> list[Span]:
     return environment.spans or [Span(0, 1 << 40)]
 
 
-def _in_module(path: str, project: Project) -> Iterator[Saying]:
+def _in_module(path: str, data: bytes) -> Iterator[Saying]:
     """What a Python module says in the texts of a command; its documentation is none."""
-    data = project.text(path) if path.endswith(".py") else None
-    if data is None or _INSTALLED.search(data.decode("latin-1")) is None:
+    if _INSTALLED.search(data.decode("latin-1")) is None:
         return
     try:
         tree = ast.parse(data)

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from torchmigrate.documents import shell
 from torchmigrate.documents.purposes import Purpose, purpose_of
-from torchmigrate.documents.reader import INDEX_URL, Reader
+from torchmigrate.documents.reader import Reader
 from torchmigrate.documents.references import Role, Style, Unit
+from torchmigrate.documents.spellings import INDEX_URL
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.text.source import SourceError

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from torchmigrate.documents import images
-from torchmigrate.documents.reader import INDEX_URL
 from torchmigrate.documents.references import Reference, Role, Unit
 from torchmigrate.documents.specifiers import Clause, applies, clauses, patches
+from torchmigrate.documents.spellings import INDEX_URL
 from torchmigrate.model.findings import Edit
 from torchmigrate.model.options import Options
 from torchmigrate.model.versions import Version, parse, render

@@ -21,9 +21,9 @@ from torchmigrate.documents.build import concerns_torch
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.images import TORCH_TAG
 from torchmigrate.documents.purposes import Purpose
-from torchmigrate.documents.reader import INDEX_URL
 from torchmigrate.documents.references import Environment, Reference, Role, Style, Unit
 from torchmigrate.documents.specifiers import applies, clauses, patches
+from torchmigrate.documents.spellings import INDEX_URL
 from torchmigrate.documents.upgrade import TORCH, nightly_of, tag_of
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.versions import parse

@@ -1,0 +1,49 @@
+"""How project files spell what they say of torch: its indexes and archives, images, variables, options of installers."""
+
+from __future__ import annotations
+
+import re
+
+_INSERTION = r"\$\{\{[^{}]*\}\}|\$\([^()]*(?:\([^()]*\)[^()]*)*\)|\$\{[^{}]*\}|\{\{[^{}]*\}\}|\{env:[^{}]*\}"
+_URL_CHARACTER = rf"(?:{_INSERTION}|\$\w+|<\w+>|[\w.~:/?#@!&*+=%-])"
+INDEX_URL = re.compile(
+    rf"(?:https?://{_URL_CHARACTER}*?|//)?(?:download(?:-r2)?\.pytorch\.org/whl|/pytorch-wheels)(?:/{_URL_CHARACTER}*)?",
+    re.ASCII,
+)
+"""The index of torch's builds, or a mirror of it."""
+
+LIBTORCH = re.compile(rf"https?://download(?:-r2)?\.pytorch\.org/libtorch/{_URL_CHARACTER}+?\.zip", re.ASCII)
+"""An archive of torch's C++ library."""
+
+_WATCHED = r"(?<![\w.-])(?P<repository>nvidia/cuda|pytorch/pytorch|nvidia/pytorch)"
+REPOSITORY = re.compile(rf"{_WATCHED}\Z")
+IMAGE = re.compile(
+    rf"{_WATCHED}:(?P<tag>(?:{_INSERTION}|\$\w+|[\w.-])+)(?P<digest>@sha256:\w+)?",
+    re.ASCII,
+)
+
+TELLING = re.compile(
+    r"TORCH_CUDA_ARCH_LIST|CMAKE_CUDA_ARCHITECTURES|CUDA_VERSION|TORCH_DISTRIBUTED_USE_TORCHCOMMS"
+    r"|MACOSX_DEPLOYMENT_TARGET|CIBW_MANYLINUX_\w+_IMAGE|PYTORCH_CUDA_ALLOC_CONF"
+    r"|NCCL_(?:ASYNC_ERROR_HANDLING|BLOCKING_WAIT|DESYNC_DEBUG|ENABLE_TIMING)"
+    r"|TORCH_NCCL_(?:TRACE_BUFFER_SIZE|TRACE_CPP_STACK|DEBUG_INFO_TEMP_FILE)"
+)
+"""Variables that mean something by themselves."""
+
+MODULE = re.compile(
+    r"(?:(?<![\w-])-m[\"',\s\\]+|^[ \t]*-[ \t]+[\"']?(?=[\w.]+[\"']?[ \t]*$))(?P<name>torch\.distributed\.launch)(?![\w.-])",
+    re.MULTILINE,
+)
+"""A module of torch's that a command runs: behind ``-m``, or alone in an item of a list in YAML."""
+
+INDEX_OPTIONS = {
+    "-i": "--index-url",
+    "--index-url": "--index-url",
+    "--default-index": "--index-url",
+    "--extra-index-url": "--extra-index-url",
+    "--index": "--extra-index-url",
+    "--find-links": "--find-links",
+    "-f": "--find-links",
+    "--torch-backend": "--torch-backend",
+}
+"""Options of pip and uv that say where builds come from, under the name that rules ask for."""
