@@ -95,6 +95,9 @@ def _branches(
         if not isinstance(node, (ast.If, ast.IfExp)) or not is_test(node.test, use, ctx, scope):
             continue
         if isinstance(node, ast.IfExp) or _gives_values(node):
+            first = ctx.uses.once((ctx.rule.code, node), lambda: use)
+            if first is not use:  # which compiles the same code
+                continue
             if graphs:
                 yield from advise(use, ctx, _GRAPHS, at=node.test, since=(2, 12))
             else:

@@ -36,7 +36,7 @@ from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
-from ._seen.nodes import own
+from ._seen.nodes import class_around, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -81,7 +81,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _scopes(name: str, use: Use, ctx: Context) -> Iterator[Scope]:
     """The scopes that see the compiled function: by its variable, or as methods of the class that keeps it."""
     if name.startswith("self."):
-        around = next((outer for outer in use.place.ancestors() if isinstance(outer, ast.ClassDef)), None)
+        around = class_around(use)
         body = around.body if around is not None else []
         yield from (scope for scope in ctx.uses.scopes.all if scope.node in body)
     else:

@@ -33,7 +33,7 @@ from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
 from ._seen.compiled import code_of, compiled, statements, values_of
-from ._seen.nodes import own
+from ._seen.nodes import class_around, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -90,5 +90,5 @@ def _made(node: ast.expr, use: Use) -> Iterator[ast.expr | None]:
         scope = use.place.scope.find(node.id)
         yield from (binding.value for binding in scope.bindings[node.id]) if scope is not None else ()
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-        around = next((outer for outer in use.place.ancestors() if isinstance(outer, ast.ClassDef)), None)
+        around = class_around(use)
         yield from values_of(node.attr, around) if around is not None else ()

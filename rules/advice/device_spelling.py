@@ -34,14 +34,13 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.project.brought import brought
-from torchmigrate.semantics.dataflow import Escape
-from torchmigrate.semantics.resolve import leaf, string
 
+from ._seen import choices
 from ._seen.advice import advise
 from ._seen.devices import is_bound, needs_library
 from ._seen.nodes import body_around, names_around, own
@@ -152,8 +151,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         if ctx.uses.once((rule.code, "not everywhere"), lambda: _is_not_everywhere(ctx)):
             return
         parents = ctx.uses.flow.parents
-        for test in _tests(use, ctx):
-            instead = _instead(test, parents)
+        for test in choices.tests(use, ctx):
+            instead = choices.instead(test, parents)
             if instead is not None:
                 message = f"`{instead}` finds any accelerator, and not CUDA alone"
                 yield from advise(use, ctx, message, at=None if test is use.call else test, since=(2, 7))
@@ -227,52 +226,6 @@ def _moves_unasked(tree: ast.Module) -> bool:
 def _moves(node: ast.AST) -> bool:
     """Whether a tensor or a module is moved to CUDA: ``model.cuda()``."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda"
-
-
-_FOUND = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
-
-
-def _tests(use: Use, ctx: Context) -> Iterator[ast.expr]:
-    """Where the answer is asked for: the call itself, or the reads of the variable that keeps it."""
-    if use.call is not None:
-        try:
-            yield from list(ctx.uses.flow.places(use.call, use.place.scope))
-        except Escape:
-            return
-
-
-def _instead(test: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> str | None:
-    """What says ``"cuda" if torch.cuda.is_available() else "cpu"`` for all accelerators: a device, or its name."""
-    choice = parents.get(test)
-    if isinstance(choice, ast.If) and choice.test is test:
-        (to, value), (other, otherwise) = _given(choice.body), _given(choice.orelse)
-        around = None
-        if to is None or to != other:
-            return None
-    elif isinstance(choice, ast.IfExp) and choice.test is test:
-        value, otherwise, around = choice.body, choice.orelse, parents.get(choice)
-    else:
-        return None
-    if value is None or otherwise is None or (_device(value), _device(otherwise)) != ("cuda", "cpu"):
-        return None
-    if isinstance(value, ast.Call) or (isinstance(around, ast.Call) and leaf(around.func) == "device"):
-        indexed = isinstance(around, ast.Call) and len(around.args) + len(around.keywords) > 1
-        return None if indexed and not isinstance(value, ast.Call) else _FOUND
-    return f"({_FOUND}).type"
-
-
-def _given(body: list[ast.stmt]) -> tuple[str | None, ast.expr | None]:
-    """What the only statement of a body sets or returns, and to what."""
-    only = body[0] if len(body) == 1 else None
-    if isinstance(only, ast.Assign) and len(only.targets) == 1:
-        return ast.unparse(only.targets[0]), only.value
-    return ("return", only.value) if isinstance(only, ast.Return) else (None, None)
-
-
-def _device(node: ast.expr) -> str | None:
-    if isinstance(node, ast.Call) and len(node.args) == 1:
-        node = node.args[0]
-    return string(node)
 
 
 def _is_for_one_device(use: Use, ctx: Context) -> bool:

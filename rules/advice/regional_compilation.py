@@ -37,6 +37,7 @@ from torchmigrate.semantics.resolve import leaf
 
 from ._seen.advice import advise
 from ._seen.compiled import code_of, compiled
+from ._seen.nodes import class_around
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -56,6 +57,8 @@ _FEW = 3
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     defined = compiled(use, ctx)
+    if getattr(defined, "name", "") == "forward":  # self.forward = torch.compile(self.forward)
+        defined = class_around(use)
     if not isinstance(defined, ast.ClassDef):
         return
     code = code_of(defined)

@@ -17,13 +17,34 @@ https://mvnrepository.com/artifact/org.pytorch/pytorch_android_lite, https://pyt
 
 from __future__ import annotations
 
-from torchmigrate.api import Rule
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Rule
+
+if TYPE_CHECKING:
+    from torchmigrate.foreign.context import ForeignContext
+    from torchmigrate.foreign.use import ForeignUse
 
 rule = Rule(
     code="ER613",
-    foreign=("org.pytorch:pytorch_*", "org.pytorch:torchvision_ops", "library pytorch_jni*"),
+    foreign=("org.pytorch:pytorch_*", "org.pytorch:torchvision_ops", "library pytorch_jni*", "libs.*"),
     message="`{symbol}` is PyTorch Mobile, which is no longer supported; use "
     "`org.pytorch:executorch-android`",
     deprecated=(2, 10),
     recipe='`implementation("org.pytorch:executorch-android:<version>")`, of the ExecuTorch that makes the `.pte` file',
 )
+
+
+@rule.check_foreign
+def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
+    if not use.name.startswith("libs.") or _is_of_catalog(use.name, ctx):
+        yield ctx.finding(use)
+
+
+def _is_of_catalog(accessor: str, ctx: ForeignContext) -> bool:
+    """Whether a version catalog of the project has PyTorch Mobile under the name that an accessor spells with dots."""
+    alias = r"[-_.]".join(map(re.escape, accessor.split(".")[1:]))
+    entry = rf"(?m)^[ \t]*[\"']?{alias}[\"']?[ \t]*=[^\n]*org\.pytorch\b[^\n]*(?:pytorch_(?:android|jni)|torchvision_ops)"
+    return bool(ctx.spelled((("org.pytorch",), (entry,))))

@@ -4,7 +4,8 @@ Why: libtorch itself stays: AOTInductor's packages run on it. But what the sourc
 is deprecated since torch 2.10. There is a finding only where a source of the project below the file's folder calls TorchScript
 (anywhere in the project, for a `.cmake` file, which others include).
 
-    find_package(Torch REQUIRED)  # or "libtorch" in vcpkg.json, libtorch/2.4.0 in conanfile.txt, dependency('Torch') in meson.build
+    find_package(Torch REQUIRED)  # or "libtorch" in vcpkg.json, libtorch/2.4.0 in conanfile.txt, dependency('Torch') in meson.build,
+                              # add_requires("libtorch") in xmake.lua
     target_link_libraries(app "${TORCH_LIBRARIES}")
 
 What to do: on servers, keep it, with libtorch 2.6 or newer for `torch::inductor::AOTIModelPackageLoader`. On devices, ExecuTorch:
@@ -33,7 +34,13 @@ _MESSAGE = (
 
 rule = Rule(
     code="ER611",
-    foreign=("find_package(Torch)", "vcpkg libtorch", "Conan libtorch", "dependency('Torch')"),
+    foreign=(
+        "find_package(Torch)",
+        "vcpkg libtorch",
+        "Conan libtorch",
+        "dependency('Torch')",
+        "xmake libtorch",
+    ),
     since=(2, 6),
     deprecated=(2, 10),
 )

@@ -56,7 +56,8 @@ class InLanguage(Places):
     def _spelled(self, comment: str) -> str:
         if self._style == "xml":
             return f"<!--{comment.removeprefix('#')} -->"
-        return comment if self._style == "hash" else f"//{comment.removeprefix('#')}"
+        mark = {"hash": "#", "dashes": "--"}.get(self._style, "//")
+        return f"{mark}{comment.removeprefix('#')}"
 
     def _meaning(self, source: ForeignSource) -> object:
         if self._language in MODULES:

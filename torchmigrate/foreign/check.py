@@ -33,21 +33,24 @@ def ask(
 ) -> None:
     """Takes into ``answer`` what those of ``rules`` that are wanted say of what a file names, and what it tells others.
 
-    Each use is the matter of the rule that watches its name most closely, which says one thing of a line.
+    Each use is the matter of the rule that watches its name most closely, which says one thing of a line, and of
+    each further model file in it.
     """
     names = frozenset(use.name for use in reading.uses)
     contexts: dict[str, ForeignContext] = {}
     known: list[ForeignUse] = []
-    lines: set[tuple[str, int]] = set()
+    lines: dict[tuple[str, int], set[str]] = {}
     for use in reading.uses:
         rule = watching(use.name, rules)
         if rule is None:
             continue
         known.append(use)
         line = (rule.code, source.line_of(use.span.start))
-        if line in lines or not selects(rule.code, source.path):
+        is_first, loaded = line not in lines, lines.setdefault(line, set())
+        is_other = bool(loaded) and use.file not in {"", *loaded}
+        loaded.update({use.file} - {""})
+        if not (is_first or is_other) or not selects(rule.code, source.path):
             continue
-        lines.add(line)
         context = contexts.setdefault(rule.code, ForeignContext(source, project, options, rule, names))
         answer.ask(rule.code, partial(_checked, rule, use, context), partial(source.location, use.span))
     answer.asked_project |= any(context.asked_project for context in contexts.values())

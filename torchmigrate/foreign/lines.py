@@ -13,6 +13,7 @@ _STYLES = {
     "slashes": rf"(?P<string>{_STRING})|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))",
     "hash": rf"(?P<string>{_STRING})|(?P<comment>#[^\n]*)",
     "xml": r"(?P<string>\Z)|(?P<comment><!--.*?(?:-->|\Z))",
+    "dashes": rf"(?P<string>{_STRING})|(?P<comment>--(?:\[\[.*?(?:\]\]|\Z)|[^\n]*))",
     "none": r"(?P<string>\Z)|(?P<comment>(?!))",
 }
 _STYLE_OF = {
@@ -20,12 +21,13 @@ _STYLE_OF = {
         ("catalog", "cargo", "pods", "triton", "cmake", "commands", "pubspec", "conan", "meson"), "hash"
     ),
     **dict.fromkeys(("maven", "nuget"), "xml"),
+    "xmake": "dashes",
     **dict.fromkeys(("npm", "vcpkg"), "none"),
 }
 
 
 def style_of(language: str) -> str:
-    """How comments are written in ``language``: ``slashes``, ``hash`` or ``xml``; ``none`` where JSON has none."""
+    """How comments are written in ``language``: ``slashes``, ``hash``, ``dashes`` or ``xml``; ``none`` where JSON has none."""
     return _STYLE_OF.get(language, "slashes")
 
 

@@ -1,4 +1,4 @@
-"""Files that say what is built with: Gradle, version catalogs, Maven, CocoaPods, Cargo, NuGet, Go modules, CMake, Conan, Meson, …"""
+"""Files that say what is built with: Gradle, version catalogs, Maven, CocoaPods, Cargo, NuGet, Go modules, CMake, Conan, Meson, xmake, …"""
 
 from __future__ import annotations
 
@@ -44,6 +44,10 @@ _CONAN = re.compile(r"(?<![\w./-])libtorch/(?P<version>\d[\w.+-]*|\[[^\]\n]*\])"
 _MESON = re.compile(
     r"\bdependency\s*\(\s*'(?:Torch|libtorch)'(?:[^()]*?\bversion\s*:\s*'(?P<version>[^']*)')?[^()]*\)"
 )
+_XMAKE = re.compile(
+    r"\badd_requires\s*\([^()]*?[\"'](?P<whole>(?:\w+::)?(?:libtorch(?:-bin)?|Torch)(?:[ /]+(?P<version>[^\"']+))?)[\"']"
+)
+_ACCESSOR = re.compile(r"(?<![\w.])libs\.[\w.]*?pytorch(?:\.(?!get\b)\w+)*")
 _JNI = re.compile(r"(?<![\w./-])pytorch_jni(?:_lite)?(?![\w-])")
 _NUMBER = re.compile(r"\d[\w.+-]*")
 
@@ -66,6 +70,8 @@ def gradle(view: str) -> Iterator[ForeignUse]:
     for match in _ASKED.finditer(without_comments("gradle", view)):
         name, span = f"{_DJL}:{match['artifact']}", Span(*match.span("whole"))
         yield ForeignUse(name, span, version=_number(match["version"]))
+    for match in _ACCESSOR.finditer(without_comments("gradle", view)):  # whose meaning a catalog has
+        yield ForeignUse(match[0], Span(*match.span()))
     yield from pods(view, "gradle")  # Kotlin for several platforms
 
 
@@ -148,6 +154,12 @@ def meson(view: str) -> Iterator[ForeignUse]:
     """The dependency on libtorch that a Meson project declares, which Meson finds by CMake's package."""
     for match in _MESON.finditer(without_comments("meson", view)):
         yield ForeignUse("dependency('Torch')", Span(*match.span()), version=_number(match["version"]))
+
+
+def xmake(view: str) -> Iterator[ForeignUse]:
+    """The package of libtorch that an xmake project requires."""
+    for match in _XMAKE.finditer(without_comments("xmake", view)):
+        yield ForeignUse("xmake libtorch", Span(*match.span("whole")), version=_number(match["version"]))
 
 
 def maven(view: str) -> Iterator[ForeignUse]:

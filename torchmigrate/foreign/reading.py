@@ -41,6 +41,7 @@ _LINES: dict[str, Callable[[str], Iterator[ForeignUse]]] = {
     "vcpkg": packages.vcpkg,
     "conan": packages.conan,
     "meson": packages.meson,
+    "xmake": packages.xmake,
 }
 _FETCHING = ("cmake", "commands", "gradle")
 

@@ -30,6 +30,7 @@ _NAMES = (
     (r"vcpkg\.json", "vcpkg"),
     (r"conanfile\.(?:txt|py)", "conan"),
     (r"meson\.build", "meson"),
+    (r"xmake\.lua", "xmake"),
     (r"WORKSPACE(?:\.bazel)?|MODULE\.bazel|BUILD(?:\.bazel)?|.*\.bzl", "commands"),
 )  # fmt: skip
 _COMMANDS = ("docker", "shell", "make", "yaml")
@@ -57,6 +58,7 @@ _TOKENS = {
     "vcpkg": rb"libtorch",
     "conan": rb"libtorch/",
     "meson": rb"[Tt]orch",
+    "xmake": rb"libtorch",
     "commands": rb"libtorch|torch-model-archiver",
 }
 """What a file spells, by its language, in which there is anything to find."""

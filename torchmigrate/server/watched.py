@@ -11,7 +11,7 @@ from torchmigrate.gates.kinds import kind_of
 from torchmigrate.project.folders import SETTLING
 
 GLOBS = (
-    "**/*.{py,pyi,ipynb,toml,txt,in,cfg,ini,lock,yaml,yml,sh,bash,zsh,bat,ps1,sbatch,slurm,def,cmake,mk,md,markdown}",
+    "**/*.{py,pyi,ipynb,toml,txt,in,cfg,ini,lock,yaml,yml,sh,bash,zsh,bat,ps1,sbatch,slurm,def,env,cmake,mk,md,markdown}",
     "**/*{Dockerfile,Containerfile,dockerfile,Makefile,makefile,Jenkinsfile,Justfile,justfile,Pipfile}*",
     "**/.gitignore",
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.resolve import leaf
 
-from .nodes import Function
+from .nodes import Function, class_around
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -28,6 +28,8 @@ def compiled(use: Use, ctx: Context) -> Definition | None:
     if use.symbol.startswith("."):  # of the module itself: `model.compile()`
         if use.call is None or use.decorated is not None or not isinstance(use.node, ast.Attribute):
             return None
+        if isinstance(use.node.value, ast.Name) and use.node.value.id == "self":
+            return class_around(use)
         return _definition(use.node.value, use.place.scope, use, ctx, _DEPTH)
     if use.decorated is not None:
         return use.decorated
@@ -81,7 +83,7 @@ def _definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth: int
         made = _definition(node.func, scope, use, ctx, depth - 1) if isinstance(node.func, ast.Name) else None
         return made if isinstance(made, ast.ClassDef) else None
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-        around = next((outer for outer in use.place.ancestors() if isinstance(outer, ast.ClassDef)), None)
+        around = class_around(use)
         if around is None:
             return None
         methods = (part for part in around.body if isinstance(part, Function) and part.name == node.attr)

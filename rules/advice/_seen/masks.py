@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.resolve import leaf, string
 
-from .nodes import Function
+from .nodes import Function, class_around
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -19,9 +19,11 @@ _NUMBERS = frozenset(
     {"float", "finfo", "iinfo", "zeros_like", "new_zeros", "new_ones", "new_full", "new_tensor"}
 )
 _KEEPS = frozenset({"to", "bool", "unsqueeze", "view", "expand", "contiguous", "reshape"})
-_CHANGES = frozenset({"float", "type", "logical_not", "half", "bfloat16"})
+_CHANGES = frozenset({"float", "int", "long", "type", "logical_not", "half", "bfloat16"})
+_JOINS = frozenset({"logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "add", "mul"})
+"""What puts two masks together."""
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
-_DEPTH = 8
+_DEPTH = 10
 _LARGEST = 200
 """Nodes of an expression beyond which it is taken for something else."""
 
@@ -64,6 +66,8 @@ class Masks:
         sides = _sides(node)
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr)):
             return Pattern.POSITIONS if all(self.pattern(side, scope, depth - 1) for side in sides) else None
+        if isinstance(node, ast.BinOp) and self._are_joined(sides, scope, depth):
+            return Pattern.POSITIONS
         if isinstance(node, ast.Compare) and isinstance(sides[-1], ast.Constant):
             found = _changed(self.pattern(sides[0], scope, depth - 1))
             return found or self._of_positions(node, scope)
@@ -94,10 +98,21 @@ class Masks:
             return self._chosen(node.args[0], [receiver], scope, depth)
         if name == "where" and of_torch and node.args:
             return self._chosen(node.args[0], node.args[1:], scope, depth)
+        joined = [*([receiver] if receiver is not None and not of_torch else []), *node.args]
+        if name in _JOINS and len(joined) == 2:
+            return Pattern.POSITIONS if self._are_joined(joined, scope, depth) else None
+        if of_torch and name == "logical_not" and node.args:
+            return _changed(self.pattern(node.args[0], scope, depth - 1))
         if receiver is None or of_torch or name not in _KEEPS | _CHANGES:
             return None
         found = self.pattern(receiver, scope, depth - 1)
         return _changed(found) if name in _CHANGES else found
+
+    def _are_joined(self, sides: list[ast.expr], scope: Scope, depth: int) -> bool:
+        """Whether patterns are put together, with each other or with numbers: ``causal + local``, ``(1 - causal) * -1e4``."""
+        found = [self.pattern(side, scope, depth - 1) for side in sides]
+        others = [side for side, pattern in zip(sides, found, strict=True) if pattern is None]
+        return any(found) and all(self._is_filled(side, scope, depth - 1) for side in others)
 
     def _chosen(
         self, condition: ast.expr, values: list[ast.expr], scope: Scope, depth: int
@@ -146,9 +161,7 @@ class Masks:
         """A buffer of the module around, by the one expression that it is given."""
         if not (isinstance(node.value, ast.Name) and node.value.id == "self"):
             return None
-        around = next(
-            (outer for outer in self._use.place.ancestors() if isinstance(outer, ast.ClassDef)), None
-        )
+        around = class_around(self._use)
         found = [
             (value, scope)
             for scope in self._ctx.uses.scopes.all

@@ -31,6 +31,11 @@ def body_around(use: Use, ctx: Context) -> list[ast.stmt]:
     return ctx.source.tree.body
 
 
+def class_around(use: Use) -> ast.ClassDef | None:
+    """The innermost class around a use."""
+    return next((outer for outer in use.place.ancestors() if isinstance(outer, ast.ClassDef)), None)
+
+
 def names_around(use: Use) -> Iterator[str]:
     """The names of the functions and classes around a use, the innermost first."""
     for outer in use.place.ancestors():
