@@ -20,6 +20,7 @@ Source: torch 2.0 wheel: torch/distributed/launch.py, torch/distributed/run.py (
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -90,7 +91,7 @@ def _fix(use: Use, ctx: Context) -> Fix:
         for node in ast.walk(use.parents[0])
     ):
         raise NoFix(_FLAG)
-    _check_script(" ".join(_texts(use.parents[0])).partition(_OLD)[2], ctx.project)
+    _check_script(" ".join(_texts(use.parents[0])).partition(_OLD)[2], ctx.source.path, ctx.project)
     return Fix((changed,), Safety.UNSAFE, _TITLE + _UNSAFE)
 
 
@@ -100,14 +101,20 @@ def _texts(node: ast.AST) -> Iterator[str]:
     yield from (str(n.value) for n in sorted(found, key=lambda n: (n.lineno, n.col_offset)))
 
 
-def _check_script(command: str, project: Project) -> None:
-    """Raises NoFix where the script that a command starts knows its rank from the launcher's argument alone."""
+def _check_script(command: str, path: str, project: Project) -> None:
+    """Raises NoFix where the script that a command starts knows its rank from the launcher's argument alone.
+
+    Of several scripts of its name, one beside the command's file, at ``path``, is meant.
+    """
     script = _SCRIPT.search(command.partition(_OLD)[0], 0, _COMMAND)
     if script is None:
         return
-    for path, line in project.spelling(_TOLD, beside="", among=project.modules([script["stem"]])):
+    named = project.modules([script["stem"]])
+    beside = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(path)), script[0]))
+    among = [beside] if beside in named else named
+    for told, line in project.spelling(_TOLD, beside="", among=among):
         raise NoFix(
-            f"{project.shown(path)}:{line} takes its rank from `--local-rank`: let it read `LOCAL_RANK` first"
+            f"{project.shown(told)}:{line} takes its rank from `--local-rank`: let it read `LOCAL_RANK` first"
         )
 
 
@@ -125,5 +132,5 @@ def _moved(module: Reference, ctx: ReferenceContext) -> Fix:
         return Fix(tuple(edits), Safety.SAFE, f"{_TITLE}, without `--use_env`, which is its default")
     if _ELSEWHERE.match(view, module.span.end):
         raise NoFix(_FLAG)
-    _check_script(view[module.span.end :][: 2 * _COMMAND], ctx.project)
+    _check_script(view[module.span.end :][: 2 * _COMMAND], ctx.source.path, ctx.project)
     return Fix(tuple(edits), Safety.UNSAFE, _TITLE + _UNSAFE)
