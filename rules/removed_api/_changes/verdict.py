@@ -124,7 +124,8 @@ def _is_gone(module: str, ctx: Context) -> bool:
 def is_guarded(use: Use, ctx: Context, reached: Reach, *, is_always_there: bool = False) -> bool:
     """Whether the target does not get to the use, or the code knows of another name for what it does.
 
-    A handler is no fallback from a name that no release lacks (``is_always_there``).
+    A handler is no fallback from a name that no release lacks (``is_always_there``), nor is what something else than torch has
+    not got.
     """
     named = use.node
     if isinstance(named, ast.alias):
@@ -136,7 +137,8 @@ def is_guarded(use: Use, ctx: Context, reached: Reach, *, is_always_there: bool 
         is_always_there or _is_tried_again(use, ctx)
     )
     target = ctx.options.target
-    if ambiguous or fallback or bool(reached.absent) or not reached.is_reached(target):
+    lacks = any(name.startswith("torch.") or not is_always_there for name in reached.absent)
+    if ambiguous or fallback or lacks or not reached.is_reached(target):
         return True
     brought = [reach(one, ctx.uses) for one in _imports(use, ctx)]
     return bool(brought) and not any(at.is_reached(target) for at in brought)
