@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
@@ -61,11 +62,13 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if call is None or target < _WARNS or _says(call.args if use.call else call.args[1:], call):
         return
     reached = reach(use, ctx.uses)
-    if oldest(ctx, reached) >= _FLIPPED or is_guarded(use, ctx, reached) or asks_for(use, "weights_only"):
+    if oldest(ctx, reached) >= _FLIPPED or asks_for(use, "weights_only"):
+        return
+    if is_guarded(use, ctx, reached, is_always_there=True):
         return
     open_ended = any(keyword.arg is None for keyword in call.keywords)
     weights = _is_state_dict(call, use, ctx)
-    for_older = "TypeError" in reached.fallback  # that of a call that says it
+    for_older = "TypeError" in reached.fallback or _follows_one_that_says(use)
     mild = (
         open_ended or for_older or (weights and target >= _FLIPPED) or (reached.unheard and target < _FLIPPED)
     )
@@ -74,6 +77,16 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         severity=Severity.INFO if mild else None,
         fix=None if open_ended else lambda: _fix(call, weights, for_older, mapped=_maps(use.call or call)),
     )
+
+
+def _follows_one_that_says(use: Use) -> bool:
+    """Whether the use stands in the handler of a ``try`` that loads with `weights_only`."""
+    for inner, outer in pairwise(use.place.outwards()):
+        node = outer.statement
+        if isinstance(node, ast.Try) and any(inner.statement in handler.body for handler in node.handlers):
+            tried = (below for statement in node.body for below in ast.walk(statement))
+            return any(isinstance(below, ast.keyword) and below.arg == "weights_only" for below in tried)
+    return False
 
 
 def _handed(use: Use, ctx: Context) -> ast.Call | None:

@@ -9,10 +9,13 @@ from torchmigrate.project.modules import module_path
 
 
 class Imported:
-    """Which names the files of a project import from modules of which (last) name; read from their bytes."""
+    """Which names the files of a project import from modules of which (last) name; read from their bytes.
+
+    Torch's modules are not the project's, whatever their last name.
+    """
 
     _IMPORT = re.compile(
-        rb"^[ \t]*from[ \t]+[.\w]*?(\w*)[ \t]+import[ \t]*(\([^)]*\)|[^\r\n;]*)", re.MULTILINE
+        rb"^[ \t]*from[ \t]+(?!torch\.)[.\w]*?(\w*)[ \t]+import[ \t]*(\([^)]*\)|[^\r\n;]*)", re.MULTILINE
     )
 
     def __init__(self) -> None:

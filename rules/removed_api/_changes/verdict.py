@@ -121,17 +121,24 @@ def _is_gone(module: str, ctx: Context) -> bool:
     return gone or (entry is not None and ctx.options.target not in entry.present)
 
 
-def is_guarded(use: Use, ctx: Context, reached: Reach) -> bool:
-    """Whether the target does not get to the use, or the code knows of another name for what it does."""
+def is_guarded(use: Use, ctx: Context, reached: Reach, *, is_always_there: bool = False) -> bool:
+    """Whether the target does not get to the use, or the code knows of another name for what it does.
+
+    A handler is no fallback from a name that no release lacks (``is_always_there``), nor is what something else than torch has
+    not got.
+    """
     named = use.node
     if isinstance(named, ast.alias):
         resolved = ctx.uses.names.resolve_name(named.asname or named.name, use.place.scope)
     else:
         resolved = ctx.resolve(named, use)
     ambiguous = resolved is not None and len(resolved.names) > 1
-    fallback = bool(reached.fallback & (_MISSING | _ANY)) and not _is_tried_again(use, ctx)
+    fallback = bool(reached.fallback & (_MISSING | _ANY)) and not (
+        is_always_there or _is_tried_again(use, ctx)
+    )
     target = ctx.options.target
-    if ambiguous or fallback or bool(reached.absent) or not reached.is_reached(target):
+    lacks = any(name.startswith("torch.") or not is_always_there for name in reached.absent)
+    if ambiguous or fallback or lacks or not reached.is_reached(target):
         return True
     brought = [reach(one, ctx.uses) for one in _imports(use, ctx)]
     return bool(brought) and not any(at.is_reached(target) for at in brought)
