@@ -61,7 +61,8 @@ class Relocation:
         """What the fix does."""
         if self.moves_image and not self.pins and not self.tags:
             return f"Use the image that goes with torch {self.chosen.version}"
-        return f"Ask for torch {self.chosen.version if self.pins else self.chosen.torch} in {self.chosen.variant}"
+        version = self.chosen.version if self.pins else self.chosen.torch
+        return f"Ask for torch {version} in {'cpu' if _is_for_cpu(self.environment) else self.chosen.variant}"
 
     @property
     def releases(self) -> dict[str, str]:
@@ -299,6 +300,15 @@ class Relocation:
 def _required(torch: str) -> dict[str, SpecifierSet]:
     """What a release of torch requires of other packages, on Linux."""
     return {normalized(needed.name): needed.specifier for needed in requirements.required_by("torch", torch)}
+
+
+def _is_for_cpu(environment: Environment) -> bool:
+    """Whether an environment asks for the build without CUDA, and for no other."""
+    indexes = environment.of(Sort.INDEX)
+    builds = {clause.local for one in environment.of(Sort.REQUIREMENT, *TORCH) for clause in clauses(one)}
+    builds |= {tag.name if (tag := tag_of(index)) else "" for index in indexes}
+    cpu = "cpu" in builds or any(index.text.rstrip("/").endswith("/cpu") for index in indexes)
+    return cpu and not builds - {"", "cpu"}
 
 
 def _page_of_all(environment: Environment) -> str:
