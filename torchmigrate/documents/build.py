@@ -90,6 +90,17 @@ def cuda_asked(environments: Iterable[Environment]) -> str:
     return ""
 
 
+def is_for_cpu(environments: Iterable[Environment]) -> bool:
+    """Whether environments ask for the build without CUDA, and for no other."""
+    environments = list(environments)
+    indexes = [index for one in environments for index in one.of(Sort.INDEX)]
+    pins = [one for environment in environments for one in environment.of(Sort.REQUIREMENT, *TORCH)]
+    builds = {clause.local for one in pins for clause in clauses(one)}
+    builds |= {tag.name if (tag := tag_of(index)) else "" for index in indexes}
+    cpu = "cpu" in builds or any(index.text.rstrip("/").endswith("/cpu") for index in indexes)
+    return cpu and not builds - {"", "cpu"}
+
+
 def _locals(environments: list[Environment]) -> set[str]:
     """The variants that pins name."""
     return {

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from torchmigrate.documents import images, pythons, said
+from torchmigrate.documents.build import is_for_cpu
 from torchmigrate.documents.neighbours import Neighbour
 from torchmigrate.documents.references import Environment, Reference, Style, normalized
 from torchmigrate.documents.specifiers import Clause, applies, clauses
@@ -117,7 +118,7 @@ def _refuses(one: Reference, state: State) -> str:
     if reason := failing.fails(one.name, wanted, release, before=before):
         return reason
     reason = cuda_code.refuses(one.name, wanted, state.chosen.cuda or "", before=before)
-    if reason and not _is_on_cpu(state):
+    if reason and not is_for_cpu([state.environment, *(beside.environment for beside in state.neighbours)]):
         return reason
     if not (requirements.is_linked(one.name) or requirements.is_known(one.name, wanted)) and (
         state.resolves or not (upper or _BESIDE_TORCH.search(one.name))
@@ -130,16 +131,6 @@ def _refuses(one: Reference, state: State) -> str:
         reason = requirements.refuses(one.name, newest or "", release)
         return f"of its newest release, {newest}, {reason}" if reason and newest else reason
     return requirements.refuses(one.name, wanted, release)
-
-
-def _is_on_cpu(state: State) -> bool:
-    """Whether it is torch's build for the CPU that is asked for."""
-    units = [*state.environment.units, *(unit for one in state.neighbours for unit in one.environment.units)]
-    return any(
-        re.search(r"/whl/cpu/?$", index.text) for unit in units for index in unit.of(Sort.INDEX)
-    ) or any(
-        clause.local == "cpu" for one, _ in _all(state) if one.name == "torch" for clause in clauses(one)
-    )
 
 
 _BESIDE_TORCH = re.compile(r"torch|cuda|cu1\d|gpu|triton|flash|attn|nvidia")

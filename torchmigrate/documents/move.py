@@ -22,10 +22,7 @@ from torchmigrate.documents.references import Environment, Reference, Role
 from torchmigrate.documents.relocation import Relocation
 from torchmigrate.documents.specifiers import applies, clauses
 from torchmigrate.documents.staying import check_staying
-from torchmigrate.documents.upgrade import (
-    COMPANIONS,
-    TORCH,
-)
+from torchmigrate.documents.upgrade import COMPANIONS, TORCH, lacks, tag_of
 from torchmigrate.model.findings import Edit, Fix, Joint, NoFix
 from torchmigrate.model.options import Options
 from torchmigrate.model.versions import Version, parse, render
@@ -122,6 +119,7 @@ def _move(environment: Environment, source: Source, options: Options, project: P
     if not _knows_torch(environment, beside):
         raise NoFix("which torch is installed here is said elsewhere")
     edits = merged(own.edits, own.source)
+    _check_unused(own, edits)
     moved = [_moved(one, relocation) for one, relocation in others.items()]
     state = _state(own, edits, (*moved, *(one for one in beside if one not in others)), others.values())
     said = _resolved(state, source, edits) if options.resolve else ""
@@ -144,6 +142,17 @@ def _check_served(relocations: Iterable[Relocation]) -> None:
             made = matrix.made_with(name, release)
             if made and wheels.published(parse(made), variant) is not True:
                 raise NoFix(f"whether the index for {variant} has {name} {release} is not known here")
+
+
+def _check_unused(own: Relocation, edits: tuple[Edit, ...]) -> None:
+    """Raises NoFix for an index that just stands in the file, for a tool that is not known, and would stay behind."""
+    for index in own.environment.of(Sort.INDEX):
+        tag = None if index.option else tag_of(index)
+        if tag is None or not lacks(tag.name, own.options):
+            continue
+        spans = [piece.span for piece in index.value.pieces]
+        if not any(span.start <= edit.start <= span.end for span in spans for edit in edits):
+            raise NoFix(f"the index for {tag.name} stands beside it, and what uses that is not known here")
 
 
 def _check_named(environment: Environment, beside: tuple[Neighbour, ...]) -> None:

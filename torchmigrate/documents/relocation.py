@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from packaging.specifiers import SpecifierSet
 
 from torchmigrate.documents import architectures, images
-from torchmigrate.documents.build import concerns_torch, gives_torch
+from torchmigrate.documents.build import concerns_torch, gives_torch, is_for_cpu
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.indexes import (
     default_serves,
@@ -72,7 +72,10 @@ class Relocation:
         """What the fix does."""
         if self.moves_image and not self.pins and not self.tags:
             return f"Use the image that goes with torch {self.chosen.version}"
-        return f"Ask for torch {self.chosen.version if self.pins else self.chosen.torch} in {self.chosen.variant}"
+        version = self.chosen.version if self.pins else self.chosen.torch
+        return (
+            f"Ask for torch {version} in {'cpu' if is_for_cpu([self.environment]) else self.chosen.variant}"
+        )
 
     @property
     def releases(self) -> dict[str, str]:

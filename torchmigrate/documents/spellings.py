@@ -15,7 +15,7 @@ INDEX_URL = re.compile(
 LIBTORCH = re.compile(rf"https?://download(?:-r2)?\.pytorch\.org/libtorch/{_URL_CHARACTER}+?\.zip", re.ASCII)
 """An archive of torch's C++ library."""
 
-_WATCHED = r"(?<![\w.-])(?P<repository>nvidia/cuda|pytorch/pytorch|nvidia/pytorch)"
+_WATCHED = r"(?:(?<=:-)|(?<![\w.-]))(?P<repository>nvidia/cuda|pytorch/pytorch|nvidia/pytorch)"
 REPOSITORY = re.compile(rf"{_WATCHED}\Z")
 IMAGE = re.compile(
     rf"{_WATCHED}:(?P<tag>(?:{_INSERTION}|\$\w+|[\w.-])+)(?P<digest>@sha256:\w+)?",
