@@ -39,6 +39,7 @@ PAIRS = Pairs.of(
         "from torch.cuda import amp as mixed\nmixed.autocast()",
         "from torch.cuda.amp import autocast",
         "import torch.nn.functional as fn\nfn.upsample(x)",
+        "import torch.nn.functional as é\né.upsample(x)",
         "from .common import *\nF.upsample(x)",
         "from torch._six import inf",
         "from torch import _six",

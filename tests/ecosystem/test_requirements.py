@@ -16,16 +16,13 @@ pytestmark = pytest.mark.ecosystem
 
 INDEX = "https://download.pytorch.org/whl"
 EXAMPLES = [
-    ("2.12", f"--extra-index-url {INDEX}/cu128\ntorch==2.10.0+cu128\ntorchvision==0.25.0+cu128\n"),
+    ("2.12", f"--extra-index-url {INDEX}/cu124\ntorch==2.6.0+cu124\ntorchvision==0.21.0+cu124\n"),
     (
         "2.13",
         f"-f {INDEX}/cu121/torch_stable.html\n"
         "torch==2.4.1\ntorchvision==0.19.1\ntorchaudio==2.4.1\ntriton==3.0.0\n",
     ),
-    (
-        "2.14",
-        f"--index-url {INDEX}/cu129\ntorch>=2.4,<2.12\nnvidia-nccl-cu12==2.27.3\nnvidia-cudnn-cu12==9.10.2.21\n",
-    ),
+    ("2.14", "torch>=2.4,<2.12\nnvidia-nccl-cu12==2.27.3\nnvidia-cudnn-cu12==9.10.2.21\n"),
     ("2.15", "torch==2.12.1\ntorchvision==0.27.1\ntriton==3.7.1\n"),
 ]
 

@@ -43,7 +43,7 @@ _FROM = re.compile(
 )
 _NAMES = re.compile(rb"(\w+|\*)(?:[\s\\]+as[\s\\]+\w+)?")
 _WORD = re.compile(rb"\w+")
-_ALIAS = re.compile(rb"as(?<=[\s\\]as)[\s\\]+(\w+)")
+_ALIAS = re.compile(rb"as(?<=[\s\\]as)[\s\\]+([\w\x80-\xff]+)")
 _ASSIGNED = re.compile(rb"=[ \t\f]*(?=torch|nn|dist)(?:\w+\.)*(\w+)[ \t\f]*(?=[\r\n;#]|\Z)")
 _ASKED = tuple(
     re.compile(function + rb"[ \t]*\(\s*(?:\w+\.)*(\w+)\s*,\s*[\"'](\w+)[\"']")
