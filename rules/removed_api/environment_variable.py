@@ -24,7 +24,7 @@ from torchmigrate.rewrite.changes import Rename, Reword
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
-from ._changes.strings import is_documentation, reworded
+from ._changes.strings import is_documentation, is_message, reworded
 from ._changes.verdict import is_guarded, require
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     new = _new(change, use.name)
     if is_guarded(use, ctx, reached) or new.encode() in ctx.source.text:
         return  # who names the new variable as well knows both
+    if isinstance(use.node, ast.Constant) and use.node.value != use.name and is_message(use):
+        return
     yield ctx.finding(
         use,
         _message(change, use.name, ctx.options.target),

@@ -149,9 +149,19 @@ def _is_tried_again(use: Use, ctx: Context) -> bool:
     for inner, outer in pairwise(use.place.outwards()):
         node = outer.statement
         if isinstance(node, ast.Try) and any(inner.statement in handler.body for handler in node.handlers):
-            tried = {below for statement in node.body for below in ast.walk(statement)}
+            tried = set(_walked(node.body))
             return any(other.name == use.name and other.node in tried for other in ctx.uses.found)
     return False
+
+
+def _walked(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """What is done whatever a test says: one may ask for the version, with the same name where it is an old one."""
+    waiting = list(statements)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (ast.If, ast.IfExp)):
+            waiting += ast.iter_child_nodes(node)
 
 
 def _otherwise(use: Use) -> list[Binding]:
