@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
@@ -34,7 +33,7 @@ from torchmigrate.semantics.dataflow import Escape
 from torchmigrate.semantics.guards import reach
 from torchmigrate.semantics.resolve import leaf
 
-from ._changes.verdict import asks_for, is_guarded, oldest
+from ._changes.verdict import asks_for, is_guarded, oldest, tried_before
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -81,12 +80,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 def _follows_one_that_says(use: Use) -> bool:
     """Whether the use stands in the handler of a ``try`` that loads with `weights_only`."""
-    for inner, outer in pairwise(use.place.outwards()):
-        node = outer.statement
-        if isinstance(node, ast.Try) and any(inner.statement in handler.body for handler in node.handlers):
-            tried = (below for statement in node.body for below in ast.walk(statement))
-            return any(isinstance(below, ast.keyword) and below.arg == "weights_only" for below in tried)
-    return False
+    tried = (below for statement in tried_before(use) for below in ast.walk(statement))
+    return any(isinstance(below, ast.keyword) and below.arg == "weights_only" for below in tried)
 
 
 def _handed(use: Use, ctx: Context) -> ast.Call | None:

@@ -146,12 +146,17 @@ def is_guarded(use: Use, ctx: Context, reached: Reach, *, is_always_there: bool 
 
 def _is_tried_again(use: Use, ctx: Context) -> bool:
     """Whether the use stands in the handler of what has failed although it uses the same name: not because that is missing."""
+    tried = set(_walked(tried_before(use)))
+    return bool(tried) and any(one.name == use.name and one.node in tried for one in ctx.uses.found)
+
+
+def tried_before(use: Use) -> list[ast.stmt]:
+    """What is tried where the use stands in the handler of it; empty where it stands in none."""
     for inner, outer in pairwise(use.place.outwards()):
         node = outer.statement
         if isinstance(node, ast.Try) and any(inner.statement in handler.body for handler in node.handlers):
-            tried = set(_walked(node.body))
-            return any(other.name == use.name and other.node in tried for other in ctx.uses.found)
-    return False
+            return node.body
+    return []
 
 
 def _walked(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
