@@ -90,6 +90,15 @@ def cuda_asked(environments: Iterable[Environment]) -> str:
     return ""
 
 
+def cuda_now(environments: Iterable[Environment]) -> str:
+    """The CUDA of what is installed today: the one that is asked for, else that of a pinned release; empty if unknown."""
+    environments = list(environments)
+    pins = (one for environment in environments for one in environment.of(Sort.REQUIREMENT, *TORCH))
+    pinned = (clause.minor for one in pins for clause in clauses(one) if clause.is_exact and clause.minor)
+    defaults = (wheels.choose(minor) for minor in pinned)
+    return cuda_asked(environments) or next((one.cuda for one in defaults if one and one.cuda), "")
+
+
 def is_for_cpu(environments: Iterable[Environment]) -> bool:
     """Whether environments ask for the build without CUDA, and for no other."""
     environments = list(environments)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from torchmigrate.documents.audio import check_audio
-from torchmigrate.documents.build import build_for, cuda_asked, gives_torch, tags
+from torchmigrate.documents.build import build_for, cuda_now, gives_torch, tags
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.fitting import State, held_back
 from torchmigrate.documents.meant import check_may_move, check_unit
@@ -82,7 +82,7 @@ def _whole(environment: Environment, source: Source, options: Options, project: 
             return True
         return False
 
-    check_staying(move.moved, move.asked, move.chosen, options, project, moves)
+    check_staying(move.moved, move.cuda, move.chosen, options, project, moves)
     return move.fix
 
 
@@ -92,8 +92,8 @@ class _Move:
 
     fix: Fix
     moved: list[tuple[str, Environment]]
-    asked: str
-    """The CUDA that is asked for now."""
+    cuda: str
+    """The CUDA of what is installed now; empty if that is not known."""
     chosen: Build
 
 
@@ -131,7 +131,7 @@ def _move(environment: Environment, source: Source, options: Options, project: P
     joint = _joint(source.path, [one.path for one in others])
     title = own.title if joint is None else f"{own.title}, in {', '.join(joint.paths)}"
     places = [(path, environment), *((one.path, one.environment) for one in others)]
-    return _Move(Fix(edits, safety, title + said, joint=joint), places, cuda_asked(together), chosen)
+    return _Move(Fix(edits, safety, title + said, joint=joint), places, cuda_now(together), chosen)
 
 
 def _check_served(relocations: Iterable[Relocation]) -> None:

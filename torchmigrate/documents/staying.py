@@ -43,16 +43,16 @@ class _Stay:
 
 def check_staying(
     moved: Iterable[tuple[str, Environment]],
-    asked: str,
+    cuda: str,
     chosen: Build,
     options: Options,
     project: Project,
     moves: Moves,
 ) -> None:
-    """Raises NoFix for the first thing that would stay. ``asked`` is the CUDA that the environments ask for today."""
+    """Raises NoFix for the first thing that would stay. ``cuda`` is that of what is installed now."""
     places = {place_of(path, environment) for path, environment in moved}
     paths = {path for path, _ in places}
-    keeps_major = _major(asked) == _major(chosen.cuda)
+    keeps_major = _major(cuda) == _major(chosen.cuda)
     stays = project.once(("stays", options), lambda: _stays(options, project, moves))
     for one in stays:
         if one.place in places or (one.saying.reference is None and one.saying.path in paths):
