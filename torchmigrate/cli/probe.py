@@ -265,7 +265,8 @@ class Options:
         from torchmigrate.reporters.report import Report, load
 
         minimum = Minimum(self.settings.min_version or versions.OLDEST)
-        report = Report(self.settings, minimum, registry.rules, color=self._colored())
+        # A summary counts files, and says what of them was not looked at.
+        report = Report(self.settings, minimum, registry.rules, color=self._colored(), quiet=True)
         result = FileResult("", findings=tuple(found))
         report.add(result)
         text = io.StringIO()
