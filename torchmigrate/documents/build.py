@@ -14,7 +14,7 @@ from torchmigrate.model.options import Options
 from torchmigrate.model.versions import render
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.tables import matrix, wheels
-from torchmigrate.tables.matrix import Build
+from torchmigrate.tables.matrix import Build, major
 
 
 def build_for(environments: Iterable[Environment], options: Options) -> Build:
@@ -46,16 +46,12 @@ def build_for(environments: Iterable[Environment], options: Options) -> Build:
 def _default(nearest: Build, options: Options) -> Build:
     """What is installed where no index is named: the default build, if it has the major of the nearest. Raises NoFix."""
     default = wheels.choose(options.target, options.gpu_architectures)
-    if default is None or _major(default.cuda) != _major(nearest.cuda):
+    if default is None or major(default.cuda) != major(nearest.cuda):
         raise NoFix(
-            f"CUDA {_major(nearest.cuda)} is asked for, and no index is named here that has torch"
+            f"CUDA {major(nearest.cuda)} is asked for, and no index is named here that has torch"
             f" {render(options.target)} in {nearest.variant}"
         )
     return default
-
-
-def _major(cuda: str | None) -> str:
-    return (cuda or "").split(".")[0]
 
 
 def chosen_for(environments: Iterable[Environment], options: Options) -> Build | None:
@@ -65,10 +61,10 @@ def chosen_for(environments: Iterable[Environment], options: Options) -> Build |
 
 def _none_as_new(asked: str, options: Options) -> str:
     older = wheels.choose(options.target, options.gpu_architectures)
-    if older is None or _major(asked) == _major(older.cuda):
+    if older is None or major(asked) == major(older.cuda):
         return no_build(options)
     return (
-        f"torch {render(options.target)} has no build for CUDA {_major(asked)} as new as {asked}, and"
+        f"torch {render(options.target)} has no build for CUDA {major(asked)} as new as {asked}, and"
         " which GPUs and drivers it has to run on is not known here"
     )
 

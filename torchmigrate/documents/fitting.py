@@ -17,7 +17,7 @@ from torchmigrate.documents.references import Environment, Reference, Style, nor
 from torchmigrate.documents.specifiers import Clause, applies, clauses
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.tables import cuda_code, failing, requirements
-from torchmigrate.tables.matrix import Build, number
+from torchmigrate.tables.matrix import Build, major, number
 
 FAMILY = requirements.FAMILY | {"pytorch"}
 
@@ -41,7 +41,7 @@ class State:
     @property
     def cuda(self) -> str:
         """The CUDA major of the build."""
-        return (self.chosen.cuda or "").split(".")[0]
+        return major(self.chosen.cuda)
 
 
 def held_back(state: State) -> str:

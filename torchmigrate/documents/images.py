@@ -8,7 +8,7 @@ from torchmigrate.documents.references import Reference, Role
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.versions import Version, parse, render
 from torchmigrate.tables import wheels
-from torchmigrate.tables.matrix import Build
+from torchmigrate.tables.matrix import Build, major
 
 CUDA_TAG = re.compile(r"(?P<cuda>\d+\.\d+)(?:\.\d+)?(?P<rest>-[\w.-]+)?")
 TORCH_TAG = re.compile(
@@ -32,7 +32,7 @@ def edit(image: Reference, target: Version, chosen: Build, *, compiles: bool) ->
         match = CUDA_TAG.match(image.text)
         if image.undecided or match is None:
             raise NoFix("which CUDA the image has is not known here")
-        same = match["cuda"].split(".")[0] == (chosen.cuda or "").split(".")[0]
+        same = major(match["cuda"]) == major(chosen.cuda)
         return None if same else _cuda_image(image, match, chosen.cuda or "")
     if image.name == "nvidia/pytorch":
         raise NoFix("the image brings a torch of its own")

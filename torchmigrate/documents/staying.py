@@ -20,7 +20,7 @@ from torchmigrate.model.options import Options
 from torchmigrate.model.versions import parse
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.project.project import Project
-from torchmigrate.tables.matrix import Build, number
+from torchmigrate.tables.matrix import Build, major, number
 from torchmigrate.text.source import Source
 
 _MINIMUM = re.compile(r"(?i)(?<![a-z])(?:min|minimum|minimal|oldest|lowest|legacy)(?![a-z])")
@@ -52,7 +52,7 @@ def check_staying(
     """Raises NoFix for the first thing that would stay. ``cuda`` is that of what is installed now."""
     places = {place_of(path, environment) for path, environment in moved}
     paths = {path for path, _ in places}
-    keeps_major = _major(cuda) == _major(chosen.cuda)
+    keeps_major = major(cuda) == major(chosen.cuda)
     stays = project.once(("stays", options), lambda: _stays(options, project, moves))
     for one in stays:
         if one.place in places or (one.saying.reference is None and one.saying.path in paths):
@@ -61,7 +61,7 @@ def check_staying(
             raise NoFix(f"{shown(one.saying, project)} would have to move with it")
         if not keeps_major and number(one.cuda)[0] < number(chosen.cuda or "")[0]:
             raise NoFix(
-                f"{shown(one.saying, project)} is for CUDA {_major(one.cuda)}, and this would be CUDA {chosen.cuda}"
+                f"{shown(one.saying, project)} is for CUDA {major(one.cuda)}, and this would be CUDA {chosen.cuda}"
             )
 
 
@@ -120,7 +120,3 @@ def _is_meant(saying: Saying) -> bool:
     if saying.reference.several:
         return True
     return _MINIMUM.search(saying.environment.text(saying.source.original.decode("latin-1"))) is not None
-
-
-def _major(cuda: str | None) -> str:
-    return (cuda or "").split(".")[0]

@@ -96,7 +96,7 @@ def explained(facts: Facts, torch: Torch) -> bool:
 
 def clashing(facts: Facts, torch: Torch) -> list[str]:
     """The nvidia-* packages for another CUDA major whose files are the same as those of one that torch needs."""
-    major = (torch.cuda or "").split(".")[0]
+    major = matrix.major(torch.cuda)
     others = []
     for package in facts.packages:
         stem, _, number = package.rpartition("-cu")
@@ -115,7 +115,7 @@ def two_majors(facts: Facts, torch: Torch) -> Iterator[Finding]:
     others = clashing(facts, torch) if torch.cuda else []
     if not others:
         return
-    major = (torch.cuda or "").split(".")[0]
+    major = matrix.major(torch.cuda)
     wanted = [f"{other.rpartition('-cu')[0]}-cu{major}" for other in others]
     pins = " ".join(f"{package}=={facts.packages[package]}" for package in wanted)
     hint = f"pip uninstall -y {' '.join(others)} && pip install --force-reinstall --no-deps {pins}"

@@ -14,6 +14,8 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
+from torchmigrate.tables.matrix import major
+
 _NAMED = re.compile(r"-cu(?:da)?(1[0-9])(?:\d|x)?$")
 """Names of packages that are made for the CUDA in their name: ``cupy-cuda12x``, ``spconv-cu120``, ``cuml-cu12``."""
 
@@ -30,7 +32,7 @@ def refuses(project: str, version: str, cuda: str, *, before: bool = False) -> s
     ``before``: the release before that version is meant. Empty where it is known to, and of what is not known to bring code for any.
     """
     if named := _NAMED.search(project):
-        return "" if named[1] == cuda.split(".")[0] else f"it is made for CUDA {named[1]}, not for {cuda}"
+        return "" if named[1] == major(cuda) else f"it is made for CUDA {named[1]}, not for {cuda}"
     row = _rows().get(project)
     if row is None:
         return ""
@@ -40,7 +42,7 @@ def refuses(project: str, version: str, cuda: str, *, before: bool = False) -> s
     made = _made_for(row, version or row["newest"], before=before)
     if made is None:
         return f"for which CUDA {project} {version} is made, its wheels do not tell"
-    if cuda in made or cuda.split(".")[0] in made:
+    if cuda in made or major(cuda) in made:
         return ""
     span = made[0] if len(made) == 1 else f"{made[0]} to {made[-1]}"
     which = f"before {version}" if before else version or row["newest"]

@@ -108,6 +108,11 @@ def number(version: str) -> tuple[int, ...]:
     return tuple(parts)
 
 
+def major(cuda: str | None) -> str:
+    """``13.2`` → ``13``; empty for no CUDA."""
+    return (cuda or "").split(".")[0]
+
+
 def minor(version: str) -> str:
     """``2.13.0+cu130`` → ``2.13``."""
     return ".".join(map(str, number(version)[:2]))
@@ -199,7 +204,7 @@ def compat_branches(cuda: str) -> list[int]:
 
 def _minimum(cuda: str) -> dict[str, Any]:
     rows = {row["cuda"]: row for row in _drivers()["minimum"]}
-    row: dict[str, Any] = rows.get(cuda.split(".")[0], rows["13"])
+    row: dict[str, Any] = rows.get(major(cuda), rows["13"])
     return row
 
 

@@ -146,11 +146,11 @@ def library(target: Version, name: str) -> str | None:
 @functools.cache
 def oldest_architecture(cuda: str) -> str:
     """The oldest compute capability that any build with this CUDA major is compiled for."""
-    major = cuda.split(".")[0]
+    wanted = matrix.major(cuda)
     names = {
         name
         for build in matrix.builds()
-        if (build.cuda or "").split(".")[0] == major
+        if matrix.major(build.cuda) == wanted
         for name in build.compiled
         if name.startswith("sm_")
     }
