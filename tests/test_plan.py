@@ -276,7 +276,13 @@ def test_the_command_writes_every_format(tmp_path: Path, monkeypatch: pytest.Mon
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(content)
     monkeypatch.chdir(tmp_path)
-    for style, begin in {"text": "From torch", "md": "# Upgrade", "html": "<!doctype", "json": "{"}.items():
+    for style, begin in {
+        "text": "From torch",
+        "markdown": "# Upgrade",
+        "md": "# Upgrade",
+        "html": "<!doctype",
+        "json": "{",
+    }.items():
         done = CliRunner().invoke(cli, ["plan", "-q", "--output-format", style], standalone_mode=False)
         assert done.exception is None
         assert done.return_value == 0

@@ -165,7 +165,7 @@ def changes(old: Version, new: Version, owners: Sequence[str], *, private: bool)
 
 
 def as_difference(changes: Iterable[Change], old: Version, new: Version, style: str) -> str:
-    """The changes as ``json``, ``csv`` or ``md``."""
+    """The changes as ``json``, ``csv`` or ``markdown``."""
     if style == "json":
         rows = [
             {"owner": c.owner, "name": c.name, "change": c.what, "detail": c.detail or None} for c in changes

@@ -12,7 +12,7 @@ from torchmigrate.model import versions
 from torchmigrate.model.versions import Version
 from torchmigrate.tables import api, changes
 
-FORMATS = ("text", "json", "md", "csv")
+FORMATS = ("text", "json", "markdown", "csv")
 
 
 def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -30,9 +30,9 @@ def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str
 @click.option(
     "--output-format",
     "style",
-    type=click.Choice(FORMATS),
+    type=options.Format(FORMATS),
     default=None,
-    help="How to print.  [default: text; md for --from]",
+    help="How to print.  [default: text; markdown for --from]",
 )
 @click.option("-o", "--output-file", metavar="FILE", type=options.PLACE, help="Write to a file.")
 @click.argument("names", nargs=-1, metavar="[NAMES]...", shell_complete=complete)
@@ -63,7 +63,7 @@ def ledger(
                 f"--from {versions.render(first)} is not older than --to {versions.render(last)}"
             )
         between = histories.changes(first, last, names, private=private)
-        text = histories.as_difference(between, first, last, style or "md")
+        text = histories.as_difference(between, first, last, style or "markdown")
     if output_file:
         with output.replaced(output_file) as file:
             file.write(text)

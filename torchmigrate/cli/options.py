@@ -25,6 +25,14 @@ PLACE = click.Path(readable=False)
 """A file or a folder, or where one is to be: shells complete it, and nothing is asked of it by the option itself."""
 
 
+class Format(click.Choice):  # type: ignore[type-arg]  # a generic class since click 8.2
+    """One of several formats; ``md`` is short for ``markdown``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The format that is meant. Raises click.BadParameter."""
+        return str(super().convert("markdown" if value == "md" else value, param, ctx))
+
+
 class Failure(click.ClickException):
     """Ends the command with a message and exit status 2."""
 

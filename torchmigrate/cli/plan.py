@@ -13,7 +13,7 @@ from torchmigrate.cli.session import Session
 from torchmigrate.console.terminal import Progress, wants_color, wants_links, width
 from torchmigrate.plan.model import Plan
 
-FORMATS = ("text", "md", "html", "json")
+FORMATS = ("text", "markdown", "html", "json")
 
 
 @click.command()
@@ -25,7 +25,7 @@ FORMATS = ("text", "md", "html", "json")
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep results of earlier runs.")
 @click.option("-o", "--output-file", metavar="FILE", type=options.PLACE, help="Write the plan to a file.")
 @click.option(
-    "--output-format", "style", type=click.Choice(FORMATS), default="text", help="How to print the plan."
+    "--output-format", "style", type=options.Format(FORMATS), default="text", help="How to print the plan."
 )
 @options.settings_but("output_format", "show", "fail_on", "unsafe_fixes")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=options.PLACE)
@@ -96,7 +96,7 @@ def _rendered(made: Plan, style: str, color: bool, links: bool) -> str:
         from torchmigrate.plan.html import rendered as as_html
 
         return as_html(made)
-    if style == "md":
+    if style == "markdown":
         from torchmigrate.plan.markdown import rendered as as_markdown
 
         return as_markdown(made)

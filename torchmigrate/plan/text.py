@@ -94,7 +94,7 @@ class _Text:
         for path, findings in list(found.items())[:MAX_PLACES]:
             yield f"       {self._place(path, findings)}"
         if len(found) > MAX_PLACES:
-            yield f"       and {len(found) - MAX_PLACES} more files (--output-format md, html and json name them)"
+            yield f"       and {len(found) - MAX_PLACES} more files (--output-format markdown, html and json name them)"
 
     def _place(self, path: str, findings: list[Finding]) -> str:
         named = escape(position(path, None, None, None))
