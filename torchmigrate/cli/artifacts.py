@@ -20,7 +20,7 @@ from torchmigrate.cli.options import PLACE, Failure
 from torchmigrate.console.terminal import Progress, wants_color
 
 
-@click.group()
+@click.group(short_help="Tell what model files are, and convert TorchScript archives.")
 def artifacts() -> None:
     """Tell what model files are, and convert TorchScript archives to exported programs."""
 

@@ -33,7 +33,11 @@ def cli() -> None:
 VARIABLES = "Settings are environment variables too: TORCHMIGRATE_TARGET_VERSION=2.15."
 
 
-@cli.command(cls=adopting.Checking, epilog=VARIABLES)
+@cli.command(
+    cls=adopting.Checking,
+    epilog=VARIABLES,
+    short_help="Say what an upgrade breaks, deprecates or supersedes.",
+)
 @options.of_session
 @adopting.options
 @click.option("--with-probe", is_flag=True, help="Also say whether this machine can run the target version.")
@@ -117,7 +121,7 @@ def check(
     return run.status(failed=run.fails())
 
 
-@cli.command(epilog=VARIABLES)
+@cli.command(epilog=VARIABLES, short_help="Show the diff that mends a project, or write it.")
 @options.of_session
 @click.option("--apply", is_flag=True, help="Write the fixed files, and report what is left.")
 @click.option("--interactive", is_flag=True, help="Show every fix, and ask about it.")

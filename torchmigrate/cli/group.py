@@ -16,12 +16,16 @@ LAZY: dict[str, str] = {
 """Commands that live in modules of their own: name → ``module:attribute``, imported when called."""
 
 
+ORDER = ("check", "fix", "plan", "explain", "rules", "ledger", "probe", "artifacts", "server", "clean")
+"""The commands as one meets them in an upgrade."""
+
+
 class Commands(click.Group):
     """A group that imports the commands in `LAZY` only when they are asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order of their definition."""
-        return [*self.commands, *LAZY]
+        """All names, in the order in which help lists them."""
+        return list(dict.fromkeys([*ORDER, *self.commands, *LAZY]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command ``cmd_name``, or None."""

@@ -23,7 +23,7 @@ def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str
     return sorted(f"{owner}.{name}" for name in api.members(owner) if name.startswith(last))
 
 
-@click.command()
+@click.command(short_help="Say what became of names of torch's API, by release.")
 @click.option("--from", "old", metavar="VERSION", help="With --to: list what differs between two releases.")
 @click.option("--to", "new", metavar="VERSION", help="The newer of the two; default: the newest known.")
 @click.option("--private", is_flag=True, help="Also list names that are not offered.")

@@ -16,7 +16,7 @@ from torchmigrate.plan.model import Plan
 FORMATS = ("text", "markdown", "html", "json")
 
 
-@click.command()
+@click.command(short_help="Say in which order to do what an upgrade takes.")
 @options.cache_folder
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing besides the plan and errors.")
 @click.option(

@@ -18,7 +18,7 @@ from torchmigrate.probe.facts import to_json
 FORMATS = ("text", "full", "concise", "json", "github", "sarif")
 
 
-@click.command()
+@click.command(short_help="Tell whether this machine can run torch, now and upgraded.")
 @click.option(
     "--python",
     metavar="PATH",

@@ -15,7 +15,7 @@ import click
 from torchmigrate.cli import options, pages
 
 
-@click.command()
+@click.command(short_help="Serve an editor what `check` finds, fixes and explanations.")
 @options.cache_folder
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep results of earlier runs.")
 @click.option("--stdio", is_flag=True, help="Talk over standard input and output, which it does anyway.")
