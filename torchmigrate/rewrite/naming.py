@@ -171,7 +171,7 @@ class Naming:
         """
         body = self.uses.scopes.module.node.body
         other = self._extensible.get(module)
-        if other is None or other is statement or statement not in body:
+        if other is None or other is statement or statement not in body or other.names[0].name == "*":
             return None
         span = self.source.span(statement)
         if b"#" in self.source.text[span.start : self.source.whole_line(span.end).end]:
