@@ -204,8 +204,9 @@ def _beside(token: str, symbols: list[str]) -> list[frozenset[bytes]]:
 
 @cache
 def _below_torch(token: bytes) -> re.Pattern[bytes]:
-    """Matches ``torch.token``, however it is broken over lines."""
-    return re.compile(rb"torch(?<!\wtorch)[\s\\]*\.[\s\\]*" + token + rb"(?!\w)")
+    """Matches ``torch.token``, however it is broken over lines, comments between them."""
+    gap = rb"(?:[\s\\]|#[^\r\n]*[\r\n])*"
+    return re.compile(rb"torch(?<!\wtorch)" + gap + rb"\." + gap + token + rb"(?!\w)")
 
 
 @cache
