@@ -39,7 +39,7 @@ class TestSelect:
         [
             ([Edit(0, 2, "x")], [Edit(2, 4, "y")]),
             ([IMPORT, Edit(3, 4, "x")], [IMPORT, Edit(5, 6, "y")]),
-            ([Edit(0, 0, "import a\n")], [Edit(0, 0, "import b\n")]),
+            ([Edit(0, 0, "a()\n")], [Edit(0, 0, "b()\n")]),
             ([IMPORT], [Edit(0, 3, "x")]),
             ([Edit(3, 4, "x")], [Edit(3, 4, "x")]),
             ([Edit(3, 3, ", x")], [Edit(3, 3, ", x")]),
@@ -54,6 +54,7 @@ class TestSelect:
         [
             ([Edit(0, 3, "")], [Edit(2, 4, "")]),
             ([Edit(0, 3, "x")], [Edit(0, 3, "y")]),
+            ([Edit(0, 0, "import a\n")], [Edit(0, 0, "\nfrom b import c\n")]),
             ([Edit(0, 3, "")], [Edit(1, 1, "y\n")]),
             ([Edit(0, 0, "f("), Edit(2, 2, ")")], [Edit(0, 0, "f("), Edit(4, 4, ")")]),
             ([Edit(0, 0, "f("), Edit(2, 2, ")")], [Edit(0, 0, "g("), Edit(2, 2, ")")]),

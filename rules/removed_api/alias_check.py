@@ -23,7 +23,8 @@ from torchmigrate.api import Finding, Kind, Rule, Safety, Severity
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
-from ._changes.verdict import is_guarded, made
+from ._changes.making import made
+from ._changes.prepared import is_guarded
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -32,8 +32,8 @@ from torchmigrate.model.versions import OLDEST, Version, render
 from torchmigrate.semantics.guards import reach
 from torchmigrate.semantics.resolve import leaf
 
+from ._changes.making import require
 from ._changes.strings import reworded
-from ._changes.verdict import require
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

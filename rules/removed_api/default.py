@@ -24,8 +24,9 @@ from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
+from ._changes.making import oldest, require
+from ._changes.prepared import asks_for, is_guarded
 from ._changes.recipes import around, call_changes
-from ._changes.verdict import asks_for, is_guarded, oldest, require
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

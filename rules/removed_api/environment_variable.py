@@ -24,8 +24,9 @@ from torchmigrate.rewrite.changes import Rename, Reword
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
+from ._changes.making import require
+from ._changes.prepared import is_guarded
 from ._changes.strings import is_documentation, is_message, reworded
-from ._changes.verdict import is_guarded, require
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -30,8 +30,8 @@ from torchmigrate.semantics.guards import reach
 from torchmigrate.semantics.resolve import string
 
 from ._changes.local_rank import unfit
+from ._changes.prepared import is_guarded
 from ._changes.strings import is_documentation, reworded
-from ._changes.verdict import is_guarded
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

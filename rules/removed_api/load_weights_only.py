@@ -33,7 +33,8 @@ from torchmigrate.semantics.dataflow import Escape
 from torchmigrate.semantics.guards import reach
 from torchmigrate.semantics.resolve import leaf
 
-from ._changes.verdict import asks_for, is_guarded, oldest, tried_before
+from ._changes.making import oldest
+from ._changes.prepared import asks_for, is_guarded, tried_before
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -30,9 +30,10 @@ from torchmigrate.semantics.guards import reach
 from torchmigrate.semantics.resolve import leaf
 from torchmigrate.tables import changes
 
+from ._changes.making import require
+from ._changes.prepared import asks_for, is_guarded
 from ._changes.recipes import around, call_changes, matches, written
 from ._changes.tensors import is_tensor
-from ._changes.verdict import asks_for, is_guarded, require
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -25,8 +25,8 @@ from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.guards import reach
 
+from ._changes.prepared import is_guarded
 from ._changes.tensors import is_tensor
-from ._changes.verdict import is_guarded
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

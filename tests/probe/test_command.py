@@ -36,6 +36,7 @@ def test_recorded_facts_are_judged_in_every_format(style: str, name: str, status
     code = "RT032" if status == 0 else "RT022"
     assert code in done.stdout
     assert "torch 2.15" in done.stdout
+    assert "0 files" not in done.stdout
 
 
 def test_sarif_and_json_hold_a_finding_without_a_file() -> None:

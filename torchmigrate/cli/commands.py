@@ -102,12 +102,16 @@ def check(
         return adopting.write(run, ignore)
     run.say_gone()
     if with_probe:
-        from torchmigrate.cli import probe
+        from torchmigrate.cli import probed_machine
 
         settings = run.report.settings
-        run.report.settings = probe.showing(settings)
+        run.report.settings = probed_machine.showing(settings)
         run.collect(
-            [probe.result(settings, python, [path for path in given["paths"] or ["."] if path != "-"])]
+            [
+                probed_machine.result(
+                    settings, python, [path for path in given["paths"] or ["."] if path != "-"]
+                )
+            ]
         )
     run.write_report()
     return run.status(failed=run.fails())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from torchmigrate.documents import shell
+from torchmigrate.documents.installing import read_conda
 from torchmigrate.documents.reader import Reader
-from torchmigrate.documents.references import Role, Style, Unit
+from torchmigrate.documents.references import Role, Unit
 from torchmigrate.documents.requirements import INCLUDING
 from torchmigrate.documents.spellings import INDEX_OPTIONS, INDEX_URL
 from torchmigrate.documents.values import lines, stripped
 from torchmigrate.model.findings import Span
-from torchmigrate.model.vocabulary import Sort
 
 _HEAD = re.compile(r"^#.*conda create", re.MULTILINE)
 _BUILD = re.compile(r"^[\w.-]+=[^=\s]+=[^=\s]+\r?$", re.MULTILINE)
@@ -45,16 +45,7 @@ def entry(reader: Reader, unit: Unit, span: Span) -> None:
             after = reader.view.find("\n", span.end) + 1 or len(reader.view)
             reader.index(Span(span.start + option.start(2), span.end), unit, known, Span(line, after))
         return
-    match = shell.CONDA_REQUIREMENT.fullmatch(text)
     if re.search(r"==|~=|\[|;| @ ", text) and "::" not in text:
         reader.requirement(span, unit)
-    elif match and match["name"] == "python" and match["version"]:
-        at = Span(span.start + match.start("version"), span.start + match.end("version"))
-        reader.simple(Sort.PYTHON, "python", at, unit, option="conda")
-    elif match:
-        at = Span(span.start + max(0, match.start("version")), span.start + max(0, match.end("version")))
-        if match["version"] is None:
-            at = Span(span.end, span.end)
-        reader.package(match["name"], at, unit, whole=span, style=Style.CONDA)
-    else:
+    elif not read_conda(reader, span, unit, "conda"):
         shell.commands(reader, span.start, span.end)

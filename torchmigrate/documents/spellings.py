@@ -47,3 +47,10 @@ INDEX_OPTIONS = {
     "--torch-backend": "--torch-backend",
 }
 """Options of pip and uv that say where builds come from, under the name that rules ask for."""
+
+CONDA_REQUIREMENT = re.compile(
+    r"(?:[\w./-]+::)?(?P<name>[\w.-]+?)[ \t]*(?P<version>(?:[=<>!~]|[ \t]\d)[^\s#]*(?:[ \t]*,[ \t]*[^\s#]+)*)?"
+    r"(?:[ \t]+[\w*.-]+)?",
+    re.ASCII,
+)
+"""A conda match specification: ``channel::name=version=build``."""

@@ -19,8 +19,8 @@ from torchmigrate.text.source import Source, SourceError
 if TYPE_CHECKING:
     from torchmigrate.rewrite.rewriter import Rewriter
 
-MAX_ROUNDS = 10
-"""Rounds of fixing after which a file that still changes is left untouched: two rules disagree."""
+SPARE_ROUNDS = 10
+"""Rounds beyond one for each finding after which a file that still changes is left untouched: two rules disagree."""
 
 
 @dataclass(slots=True)
@@ -63,16 +63,19 @@ class Fixing:
         A fix that cannot be proved is left out, with an error in the result. Raises SourceError if there is no end.
         """
         first = self.subject
-        for _ in range(MAX_ROUNDS):
-            result = with_edits(self.subject.source, self.result(self.subject), self.wanted.allows)
+        found = self.result(first)
+        limit = SPARE_ROUNDS + len(found.findings)
+        for _ in range(limit):
+            result = with_edits(self.subject.source, found, self.wanted.allows)
             chosen = _together(finding for finding in result.findings if self._is_wanted(finding))
             if not chosen:
                 break
             before, done = self.subject.source.text, len(self.applied)
             self._apply(chosen)
             self.wanted.moved(before, _edits(self.applied[done:]), self.applied[done:])
+            found = self.result(self.subject)
         else:
-            raise SourceError(f"it still changes after {MAX_ROUNDS} rounds")
+            raise SourceError(f"it still changes after {limit} rounds")
         if self.applied and self._drop_imports(first):
             result = self.result(self.subject)
         result = replace(result, errors=(*result.errors, *self.unproved.values()))

@@ -13,7 +13,7 @@ from torchmigrate.gates.kinds import SUFFIXES
 from torchmigrate.project.folders import SETTLING, is_within
 from torchmigrate.project.ignores import EXCLUDE, Excludes, Scope, files_above, ignored, patterns_in, posix
 from torchmigrate.project.patterns import Patterns
-from torchmigrate.project.tracked import is_tracked
+from torchmigrate.project.tracked import Tracked
 
 if TYPE_CHECKING:
     from torchmigrate.model.findings import FileError
@@ -99,6 +99,7 @@ class _Search:
     _seen: set[str] = field(default_factory=set)
     _links: dict[str, str] = field(default_factory=dict)
     _doubted: set[int] = field(default_factory=set)
+    _tracked: Tracked = field(default_factory=Tracked)
 
     def take(self, path: str) -> None:
         """Takes one argument of the command line."""
@@ -197,7 +198,7 @@ class _Search:
             if excludes.spec and excludes.match(name, place, is_folder):
                 continue
             left_out = only_tracked or bool(scopes and ignored(scopes, place, is_folder))
-            if left_out and not is_tracked(place):
+            if left_out and not self._tracked.holds(place):
                 continue
             if link and (is_folder or os.path.isfile(place)):
                 self._links[path] = os.path.realpath(place)

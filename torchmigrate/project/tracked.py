@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from functools import cache
+from collections.abc import Iterator
 
 from torchmigrate.project.folders import is_repository, upward
 from torchmigrate.project.ignores import git_folder, posix
@@ -14,42 +14,67 @@ _FLAGS_AT, _NAME_AT, _EXTENDED = 60, 62, 0x4000
 """Where the parts of an entry lie, and the flag for two bytes more before its name."""
 
 
-def is_tracked(real: str) -> bool:
-    """Whether git tracks the file at the real path, or any file in the folder there."""
-    root = _root(os.path.dirname(real))
-    return root is not None and os.fsencode(posix(os.path.relpath(real, root))) in _tracked(root)
+class Tracked:
+    """The repositories around the files of one search: an editor searches again after git has done something."""
+
+    def __init__(self) -> None:
+        self._roots: dict[str, str | None] = {}
+        self._files: dict[str, frozenset[bytes]] = {}
+
+    def holds(self, real: str) -> bool:
+        """Whether git tracks the file at the real path, or any file in the folder there."""
+        folder = os.path.dirname(real)
+        if folder not in self._roots:
+            *_, root = upward(folder)
+            self._roots[folder] = root if is_repository(root) else None
+        if (found := self._roots[folder]) is None:
+            return False
+        if found not in self._files:
+            self._files[found] = _tracked(found)
+        return os.fsencode(posix(os.path.relpath(real, found))) in self._files[found]
 
 
-@cache
-def _root(folder: str) -> str | None:
-    *_, root = upward(folder)
-    return root if is_repository(root) else None
-
-
-@cache
 def _tracked(root: str) -> frozenset[bytes]:
-    """The files that the repository at ``root`` tracks, and the folders that they are in.
-
-    Read from its index: https://git-scm.com/docs/index-format. None of one in version 4, which shortens names, or of
-    one that is damaged.
-    """
+    """The files that the repository at ``root`` tracks, and the folders that they are in; none if its index is damaged."""
     found: set[bytes] = set()
     try:
         with open(os.path.join(git_folder(root), "index"), "rb") as file:
             index = file.read()
-        signature, version, count = _HEAD.unpack_from(index)
-        if signature != b"DIRC" or version not in (2, 3):
-            return frozenset()
-        at = _HEAD.size
-        for _ in range(count):
-            (flags,) = struct.unpack_from(">H", index, at + _FLAGS_AT)
-            start = at + _NAME_AT + (2 if flags & _EXTENDED else 0)
-            end = index.index(b"\0", start)
-            name = index[start:end]
+        for name in _names(index):
             while name and name not in found:
                 found.add(name)
                 name = name.rpartition(b"/")[0]
-            at += (end - at) // 8 * 8 + 8
-    except (OSError, ValueError, struct.error):
+    except (OSError, ValueError, IndexError, struct.error):
         return frozenset()
     return frozenset(found)
+
+
+def _names(index: bytes) -> Iterator[bytes]:
+    """The names in an index, by https://git-scm.com/docs/index-format. Raises ValueError, IndexError or struct.error."""
+    signature, version, count = _HEAD.unpack_from(index)
+    if signature != b"DIRC" or version not in (2, 3, 4):
+        raise ValueError("no index of a known version")
+    at, name = _HEAD.size, b""
+    for _ in range(count):
+        (flags,) = struct.unpack_from(">H", index, at + _FLAGS_AT)
+        start = at + _NAME_AT + (2 if flags & _EXTENDED else 0)
+        kept = 0
+        if version == 4:
+            dropped, start = _number(index, start)
+            kept = len(name) - dropped
+        end = index.index(b"\0", start)
+        name = name[:kept] + index[start:end]
+        yield name
+        # Versions 2 and 3 fill an entry up to a multiple of eight bytes.
+        at = end + 1 if version == 4 else at + (end - at) // 8 * 8 + 8
+
+
+def _number(index: bytes, at: int) -> tuple[int, int]:
+    """The number at an offset, in the encoding of a pack's ``OFS_DELTA``, and the offset behind it."""
+    byte = index[at]
+    number = byte & 0x7F
+    while byte & 0x80:
+        at += 1
+        byte = index[at]
+        number = (number + 1 << 7) | (byte & 0x7F)
+    return number, at + 1

@@ -218,6 +218,8 @@ class ExtendImport(Change):
 
     statement: ast.ImportFrom
     name: str
+    bound: str | None = None
+    """The name that it gets here, if that is another one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -239,6 +241,8 @@ class Rebind(Change):
     alias: ast.alias
     module: str
     name: str
+    into: ast.ImportFrom | None = None
+    """An import of that module beside it, which takes the name in."""
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from .changes import AddImport, MoveImport, Rebind
 Import = cst.Import | cst.ImportFrom
 
 
-def extended(node: cst.ImportFrom, name: str) -> cst.ImportFrom:
-    """The import with one more name, on a line of its own where the others have theirs.
+def extended(node: cst.ImportFrom, name: str, bound: str | None = None) -> cst.ImportFrom:
+    """The import with one more name (as ``bound``), on a line of its own where the others have theirs.
 
     It comes where isort has it if the others stand so, else behind them.
     """
@@ -34,11 +34,17 @@ def extended(node: cst.ImportFrom, name: str) -> cst.ImportFrom:
         comma = comma.with_changes(whitespace_after=without_comments(comma.whitespace_after))
     ranks = [_rank(alias.evaluated_name) for alias in node.names]
     index = bisect_right(ranks, _rank(name)) if ranks == sorted(ranks) else len(ranks)
+    new = _alias(name, bound)
     if index < len(ranks):
-        new = cst.ImportAlias(cst.Name(name), comma=comma)
+        new = new.with_changes(comma=comma)
         return node.with_changes(names=[*node.names[:index], new, *node.names[index:]])
-    new = cst.ImportAlias(cst.Name(name), comma=last.comma)
+    new = new.with_changes(comma=last.comma)
     return node.with_changes(names=[*others, last.with_changes(comma=comma), new])
+
+
+def _alias(name: str, bound: str | None) -> cst.ImportAlias:
+    asname = cst.AsName(cst.Name(bound)) if bound not in (None, name) else None
+    return cst.ImportAlias(cst.Name(name), asname=asname)
 
 
 def _rank(name: str) -> tuple[int, str]:
@@ -64,10 +70,7 @@ def rebound(
     if isinstance(change, MoveImport):
         moved = node.with_changes(module=module)
         return [line.with_changes(body=[small if small is not node else moved for small in line.body])]
-    bound = change.alias.asname or change.alias.name
-    alias = cst.ImportAlias(cst.Name(change.name))
-    if bound != change.name:
-        alias = alias.with_changes(asname=cst.AsName(cst.Name(bound)))
+    alias = _alias(change.name, change.alias.asname or change.alias.name)
     new = cst.ImportFrom(module, [alias], semicolon=node.semicolon)
     index = change.statement.names.index(change.alias)
     if len(change.statement.names) == 1:

@@ -162,7 +162,23 @@ class Naming:
         assert isinstance(statement, ast.ImportFrom)
         assert isinstance(alias, ast.alias)
         module, _, leaf = name.rpartition(".")
-        return Rebind(statement, alias, module, leaf)
+        return Rebind(statement, alias, module, leaf, self._neighbour(statement, module))
+
+    def _neighbour(self, statement: ast.ImportFrom, module: str) -> ast.ImportFrom | None:
+        """An import of ``module`` that runs as early as another import, with nothing but imports between them.
+
+        None where the other one has a comment, which may be about where it imports from.
+        """
+        body = self.uses.scopes.module.node.body
+        other = self._extensible.get(module)
+        if other is None or other is statement or statement not in body:
+            return None
+        span = self.source.span(statement)
+        if b"#" in self.source.text[span.start : self.source.whole_line(span.end).end]:
+            return None
+        first, last = sorted((body.index(statement), body.index(other)))
+        between = body[first:last]
+        return other if all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in between) else None
 
     def _beside(self, use: Use, name: str) -> Symbol | None:
         """Adds to the ``from`` import that the use's own name comes from, if it is of the same module."""

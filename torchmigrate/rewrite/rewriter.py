@@ -129,12 +129,23 @@ def _node(change: Change) -> ast.AST:
     raise TypeError(f"no change that is known: {change}")
 
 
+def _parts(change: Change | Edit) -> tuple[Change | Edit, ...]:
+    """The changes of single statements that a change is made of."""
+    if isinstance(change, say.Rebind) and change.into is not None:
+        bound = change.alias.asname or change.alias.name
+        return (
+            say.DropImports(change.statement, (change.alias,)),
+            say.ExtendImport(change.into, change.name, bound),
+        )
+    return (change,)
+
+
 def _with_imports(changes: Iterable[Change | Edit]) -> Iterator[Change | Edit]:
     """The changes, and those of imports that their symbols need; every import once."""
     imported: set[object] = set()
     for change in changes:
         symbols = () if isinstance(change, Edit) else say.symbols(change)
-        for one in (change, *(needed for symbol in symbols for needed in symbol.changes)):
+        for one in (*_parts(change), *(needed for symbol in symbols for needed in symbol.changes)):
             match one:
                 case say.AddImport(module=module, name=name):
                     key: object = module, name

@@ -130,8 +130,8 @@ def _with_imports(tree: ast.Module, changes: Iterable[Change]) -> ast.Module:
                 added.append(ast.Import([ast.alias(module)]))
             case say.AddImport(module=module, name=str() as name):
                 added.append(ast.ImportFrom(module, [ast.alias(name)], 0))
-            case say.ExtendImport(statement=extended, name=name):
-                added.append(ast.ImportFrom(extended.module, [ast.alias(name)], extended.level))
+            case say.ExtendImport(statement=extended, name=name, bound=bound):
+                added.append(ast.ImportFrom(extended.module, [ast.alias(name, bound)], extended.level))
     if not added:
         return tree
     for statement in added:

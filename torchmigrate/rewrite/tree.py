@@ -170,8 +170,8 @@ class _Surgery(cst.CSTTransformer):
                 return with_suffix(node, suffix)
             case say.Reword(old=old, text=text), cst.BaseString():
                 return with_text(node, old, text)
-            case say.ExtendImport(name=name), cst.ImportFrom():
-                return extended(node, name)
+            case say.ExtendImport(name=name, bound=bound), cst.ImportFrom():
+                return extended(node, name, bound)
             case say.DropImports(statement=statement, aliases=gone), cst.Import() | cst.ImportFrom():
                 if len(gone) < len(statement.names):
                     return without_names(node, [statement.names.index(alias) for alias in gone])

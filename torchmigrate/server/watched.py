@@ -11,11 +11,17 @@ from torchmigrate.gates.kinds import kind_of
 from torchmigrate.project.folders import SETTLING
 
 GLOBS = (
-    "**/*.{py,pyi,ipynb,toml,txt,in,cfg,ini,lock,yaml,yml,sh,bash,zsh,bat,ps1,sbatch,slurm,def,env,cmake,mk,md,markdown}",
-    "**/*{Dockerfile,Containerfile,dockerfile,Makefile,makefile,Jenkinsfile,Justfile,justfile,Pipfile}*",
+    "**/*.{py,pyi,ipynb}",
+    "**/*.{toml,txt,in,cfg,ini,lock,yaml,yml,env,def,cmake,mk,nix,hcl,md,MD,markdown,rst,RST}",
+    "**/*.{sh,bash,zsh,ksh,fish,bat,cmd,ps1,sbatch,slurm,pbs}",
+    "**/*{Dockerfile,Containerfile,dockerfile,Makefile,makefile,Jenkinsfile,Justfile,justfile,Pipfile,.env}*",
+    "**/*{devcontainer,package,vcpkg}.json",
+    "**/*.{cc,cpp,cxx,c++,cu,cuh,h,hh,hpp,hxx,inl,ipp,mm,java,kt,kts,gradle,swift,rs,cs,go,pbtxt}",
+    "**/*.{csproj,fsproj,vbproj,props,podspec,bzl,bazel}",
+    "**/{pom.xml,packages.config,Podfile,go.mod,meson.build,xmake.lua,WORKSPACE,BUILD,.deepspeed_env}",
     "**/.gitignore",
 )
-"""Whatever a rule looks into (see `torchmigrate.gates.kinds`), and what says which files these are."""
+"""Whatever a rule looks into (see `torchmigrate.run.tree.is_of_interest`), and what says which files these are."""
 
 
 def registration() -> types.RegistrationParams:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from torchmigrate.model.findings import Edit, Fix
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_IMPORT = re.compile(r"\n?(?:import|from)[ ]")
 
 
 class VerifyError(Exception):
@@ -119,7 +120,8 @@ def _is_consistent(fix: Fix) -> bool:
 def _conflict(one: Edit, other: Edit) -> bool:
     """Whether two fixes must not make these two edits in one round.
 
-    Next to each other, only whole lines have a meaning that does not depend on which comes first.
+    Next to each other, only whole lines have a meaning that does not depend on which comes first. Imports wait: where
+    one goes depends on those that are there, and one statement may serve both.
     """
     if one == other:
         return not _is_balanced(one.text)
@@ -128,8 +130,10 @@ def _conflict(one: Edit, other: Edit) -> bool:
         inside = any(
             min(one.start, other.start) < edit.start < max(one.end, other.end) for edit in insertions
         )
-        return inside or not all(
-            edit.text.startswith("\n") or edit.text.endswith("\n") for edit in insertions
+        return (
+            inside
+            or all(_IMPORT.match(edit.text) for edit in (one, other))
+            or not all(edit.text.startswith("\n") or edit.text.endswith("\n") for edit in insertions)
         )
     return one.start < other.end and other.start < one.end
 

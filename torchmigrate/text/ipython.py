@@ -52,8 +52,8 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 def masked(cell: bytes) -> tuple[bytes, list[Span]]:
     """The source of a code cell as Python of the same length, and the spans that were IPython's.
 
-    A cell in another language (``%%bash``) becomes blank. A timed statement (``%time x = f()``) stays readable,
-    yet its whole line counts as IPython's. What is no Python even so is left to the parser to refuse.
+    A cell in another language (``%%bash``) becomes blank. Of a timed statement (``%time x = f()``) only the magic is
+    IPython's. What is no Python even so is left to the parser to refuse.
     """
     if _parses(cell):
         return cell, []
@@ -66,8 +66,8 @@ def masked(cell: bytes) -> tuple[bytes, list[Span]]:
     at = _mask_cell_magics(text, spans)
     while at < len(text):
         end = _magic_end(text, at)
-        if _mask_statement(text, at, end):
-            spans.append(Span(at, end))
+        if span := _mask_statement(text, at, end):
+            spans.append(span)
             at = _line_end(text, end)[1]
         else:
             at = _statement_end(text, at)
@@ -96,19 +96,20 @@ def _mask_cell_magics(text: bytearray, spans: list[Span]) -> int:
     return start
 
 
-def _mask_statement(text: bytearray, start: int, end: int) -> bool:
-    """Masks the line ``[start, end)``, which begins a statement, if it is IPython's; says whether it was."""
+def _mask_statement(text: bytearray, start: int, end: int) -> Span | None:
+    """Masks what is IPython's of the line ``[start, end)``, which begins a statement, and says where that was."""
     line = bytes(text[start:end])
     timed = _TIMED.match(line)
     if timed and _parses(line[timed.end() :]):
-        _fill(text, start + timed.start(1), start + timed.end(1))
-        text[start + timed.end(1)] = ord(";")
-        return True
+        magic = Span(start + timed.start(1), start + timed.end(1))
+        _fill(text, *magic)
+        text[magic.end] = ord(";")
+        return magic
     for pattern in (_ESCAPED, _HELP, _ASSIGNED):
         if match := pattern.match(line):
             _fill(text, start + match.end(), end)
-            return True
-    return False
+            return Span(start, end)
+    return None
 
 
 def _fill(text: bytearray, start: int, end: int) -> None:

@@ -12,7 +12,8 @@ from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import api, changes
 from torchmigrate.tables.releases import RELEASES
 
-from .verdict import is_done_without, is_replaced
+from .meant import is_replaced
+from .prepared import is_done_without
 
 if TYPE_CHECKING:
     from collections.abc import Callable

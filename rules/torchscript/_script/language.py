@@ -13,7 +13,8 @@ from typing import NamedTuple
 from torchmigrate.semantics import nodes
 from torchmigrate.semantics.resolve import leaf
 
-from .types import LISTS, NOTHING, NUMBERS, NUMERIC, TUPLES, Typed, Types
+from .annotations import NOTHING, NUMBERS, Types
+from .types import LISTS, NUMERIC, TUPLES, Typed
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _GROWS = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})

@@ -1,0 +1,39 @@
+"""`torchmigrate check --with-probe`: the machine beside the project."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from torchmigrate.cli.options import Failure
+from torchmigrate.cli.probed_project import judged
+from torchmigrate.cli.probing import existing, kept, target_of
+from torchmigrate.model.findings import FileResult
+from torchmigrate.probe import collect
+from torchmigrate.probe.commands import Asked
+from torchmigrate.probe.verdict import judge
+from torchmigrate.settings.settings import Settings
+
+
+def result(settings: Settings, named: str | None, paths: Sequence[str]) -> FileResult:
+    """The verdict on this machine and an interpreter, for `torchmigrate check --with-probe`, and on what ``paths`` install.
+
+    The interpreter is the one ``named``, or the one on PATH: what lies in the project, as a ``.venv`` does, is not run unasked.
+    """
+    python = collect.find_python(named, os.environ, Path.cwd()) if named else collect.on_path(os.environ)
+    if python is None:
+        raise Failure("no Python interpreter is on PATH to probe; name one with --python PATH")
+    asked = Asked(shlex.join(["torchmigrate", "probe", *(["--python", named] if named else [])]), python)
+    facts = collect.collect(existing(python, named), os.environ)
+    verdict = judge(facts, target_of(settings), asked)
+    # What cannot be read there, the check itself has said.
+    found = [*verdict.findings, *judged(paths, facts, unread=lambda path, why: None)]
+    return FileResult("", findings=tuple(kept(found, settings)))
+
+
+def showing(settings: Settings) -> Settings:
+    """The settings with which a report lists the verdict itself: it is information where all is well."""
+    return dataclasses.replace(settings, show=(*settings.show, "RT032"))

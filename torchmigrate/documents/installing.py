@@ -1,0 +1,180 @@
+"""What a command that runs an installer (pip, uv, poetry, conda, …) installs, and from where."""
+
+from __future__ import annotations
+
+import re
+
+from torchmigrate.documents.branches import Word
+from torchmigrate.documents.reader import Reader
+from torchmigrate.documents.references import Style, Unit
+from torchmigrate.documents.requirements import INCLUDING
+from torchmigrate.documents.spellings import CONDA_REQUIREMENT, INDEX_OPTIONS, INDEX_URL
+from torchmigrate.documents.values import unquoted
+from torchmigrate.model.findings import Span
+from torchmigrate.model.vocabulary import Sort
+
+_INSTALLER = re.compile(
+    r"(?:.*[/\\!'\"\[( ]|!|)(?:pip[\d.]*|uv|poetry|pdm|pixi)(?:\.exe)?|.*\$\{?\(?\w*(?:PIP|UV)\w*\)?\}?|.*pip\s*\}\}"
+)
+_CONDA = re.compile(r"(?:.*/|!|)(?:conda|mamba|micromamba)|.*\$\{?\(?\w*CONDA\w*\)?\}?")
+_VERBS = ("install", "add", "download", "wheel", "create", "sync", "compile")
+_WITH_VALUE = frozenset(
+    [
+        "-r",
+        "--requirement",
+        "-c",
+        "--constraint",
+        "-e",
+        "--editable",
+        "-t",
+        "--target",
+        "-p",
+        "--python",
+        "--prefix",
+        "--root",
+        "--src",
+        "--platform",
+        "--python-version",
+        "--implementation",
+        "--abi",
+        "--cache-dir",
+        "--log",
+        "--trusted-host",
+        "--proxy",
+        "--timeout",
+        "--retries",
+        "--group",
+        "--extra",
+        "--project",
+        "--directory",
+        "--only-binary",
+        "--no-binary",
+        "--index-strategy",
+        "--prerelease",
+        "--resolution",
+        "--config-file",
+        "--config-settings",
+        "-C",
+        "--global-option",
+        "-n",
+        "--name",
+        "--channel",
+        "--source",
+        "--no-build-isolation-package",
+        "--progress-bar",
+        "--report",
+        "--resume-retries",
+        "--exists-action",
+        "--no-build-package",
+        "--reinstall-package",
+        "--upgrade-package",
+        "-P",
+        "--link-mode",
+        "--root-user-action",
+        "--upgrade-strategy",
+        "--cert",
+        "--client-cert",
+        "--build-option",
+        "--keyring-provider",
+        "--use-feature",
+        "--use-deprecated",
+        "--exclude-newer",
+        "--override",
+        "--overrides",
+        "--build-constraint",
+        "--refresh-package",
+    ]
+)
+_LOCAL_PROJECT = re.compile(r"(?P<folder>\.{1,2}(?:/[\w./-]*)?|/[\w./-]*|[\w.-]+/[\w./-]*)(?:\[[\w, -]*\])?")
+
+
+def read(reader: Reader, words: list[Word], gap: re.Pattern[str]) -> None:
+    """Reads what the words of a command install; nothing where none of them is an installer's name.
+
+    ``gap`` is what separates two words, and goes with one that is taken out.
+    """
+    for number, word in enumerate(words[:-1]):
+        is_conda = _CONDA.fullmatch(word.text) is not None
+        if not (is_conda or _INSTALLER.fullmatch(word.text)) or (verb := _verb(words, number + 1)) is None:
+            continue
+        reader.verbs.add(words[verb].span.start)
+        if words[verb].text in ("sync", "install") and verb + 1 == len(words) and "pip" not in word.text:
+            reader.environment.includes.append("./")  # `uv sync`, `poetry install`
+        _install(reader, words[verb + 1 :], gap, conda=is_conda)
+        return
+
+
+def _verb(words: list[Word], at: int) -> int | None:
+    """Where the verb of an installer stands, behind options of its own: ``pip --quiet install``."""
+    while at < len(words) and words[at].text.startswith("-"):
+        at += 1
+    return at if at < len(words) and words[at].text in _VERBS else None
+
+
+def _install(reader: Reader, words: list[Word], gap: re.Pattern[str], *, conda: bool = False) -> None:
+    unit = reader.unit()
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        name, equals, value = word.text.partition("=")
+        option = INDEX_OPTIONS.get(name) if word.text.startswith("-") and not conda else None
+        if name in INCLUDING and not conda:
+            if equals:
+                reader.environment.includes.append(INCLUDING[name].format(value))
+            elif at < len(words):
+                reader.environment.includes.append(INCLUDING[name].format(words[at].text))
+                at += 1
+        elif option is not None:
+            if equals:
+                span = unquoted(reader.view, word.span.end - len(value), word.span.end)
+                whole = word.outer
+            elif at < len(words):
+                span, whole = words[at].span, Span(word.outer.start, words[at].outer.end)
+                at += 1
+            else:
+                return
+            _source(reader, span, unit, option, _with_gap(reader.view, whole, gap))
+        elif word.text.startswith("-"):
+            at += word.text in _WITH_VALUE
+        elif INDEX_URL.fullmatch(word.text):
+            reader.wheel(word.span, unit)
+        elif word.text.startswith(("$(", "`")):
+            reader.environment.unread = reader.environment.unread or word.text  # what it prints is installed
+        elif conda:
+            read_conda(reader, word.span, unit, "command")
+        elif local := _LOCAL_PROJECT.fullmatch(word.text):
+            reader.environment.includes.append(f"{local['folder']}/")
+        elif not word.text.isdigit() and "://" not in word.text:
+            reader.requirement(word.span, unit, removal=_with_gap(reader.view, word.outer, gap))
+
+
+def _source(reader: Reader, span: Span, unit: Unit, option: str, removal: Span) -> None:
+    text = reader.view[span.start : span.end]
+    # uv lets an index be named: ``--index pytorch=https://…``
+    named = re.match(r"[\w-]+=(?=https?:)", text)
+    if named:
+        span = Span(span.start + named.end(), span.end)
+    reader.index(span, unit, option, removal)
+
+
+def read_conda(reader: Reader, span: Span, unit: Unit, option: str) -> bool:
+    """Reads a requirement as conda writes it; False if the text at ``span`` is none.
+
+    ``option`` is what rules ask for where it is the one of Python.
+    """
+    match = CONDA_REQUIREMENT.fullmatch(reader.view, *span)
+    if match is None:
+        return False
+    version = Span(*match.span("version")) if match["version"] else Span(span.end, span.end)
+    if match["name"] == "python" and match["version"]:
+        reader.simple(Sort.PYTHON, "python", version, unit, option=option)
+    else:
+        reader.package(match["name"], version, unit, whole=span, style=Style.CONDA)
+    return True
+
+
+def _with_gap(view: str, span: Span, gap: re.Pattern[str]) -> Span:
+    """The word with what separates it from the one before, so that nothing is left of it when it goes."""
+    before = gap.search(view, max(0, span.start - 200), span.start)
+    return Span(before.start() if before else span.start, span.end)
