@@ -85,7 +85,11 @@ def _instead(value: ast.expr, kinds: list[str], parents: Parents) -> Choice | No
 
 def _last(test: ast.expr) -> ast.expr:
     """What is asked in the end: of ``hasattr(torch.backends, "mps") and torch.backends.mps.is_available()``."""
-    return test.values[-1] if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else test
+    if not (isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)):
+        return test
+    *before, last = test.values
+    guarded = all(isinstance(one, ast.Call) and leaf(one.func) in ("hasattr", "is_built") for one in before)
+    return last if guarded else test
 
 
 def _around(test: ast.expr, parents: Parents) -> ast.AST | None:
