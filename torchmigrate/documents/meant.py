@@ -22,6 +22,15 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 
+_VENDORED = re.compile(
+    r"(?:^|/)(?:3rd[-_]?party|third[-_]?party|_?vendor(?:ed|s)?|submodules)/", re.IGNORECASE
+)
+
+
+def is_vendored(path: str, project: Project) -> bool:
+    """Whether a file is of another project, of which this one has a copy."""
+    return _VENDORED.search(project.inside(path).replace(os.sep, "/")) is not None
+
 
 def check_unit(unit: Unit, source: Source, options: Options, project: Project) -> None:
     """Raises NoFix for what does not move, wherever it would go."""
@@ -31,6 +40,8 @@ def check_unit(unit: Unit, source: Source, options: Options, project: Project) -
         )
     if unit.role is Role.DOC:
         raise NoFix(IN_DOCUMENTATION)
+    if is_vendored(os.path.realpath(source.path), project):
+        raise NoFix("it is a copy of another project, which is upgraded where that comes from")
     if unit.fixed:
         raise NoFix(unit.fixed)
     key = ("meant", unit.environment, options)
