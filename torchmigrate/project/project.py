@@ -75,6 +75,10 @@ class Project:
         """How messages name one of the files: as what is found in it would be shown."""
         return self._shown.get(path, path)
 
+    def inside(self, path: str) -> str:
+        """Where a file lies in its repository, as far as that is known."""
+        return os.path.relpath(path, self._root) if self._root else self.shown(path)
+
     def __contains__(self, path: str) -> bool:
         """Whether the file is one of those that are looked at."""
         return path in self._paths
