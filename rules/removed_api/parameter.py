@@ -7,6 +7,8 @@ earlier release took.
     →
     scheduler = StepLR(optimizer, 30)
 
+Arguments that a call spreads (`**options`) are looked at where the file writes the dictionary.
+
 A class that derives from `LRScheduler` and hands `verbose` on to it is seen too, and so is one that derives from `Sampler` and
 hands it a `data_source`.
 
@@ -30,6 +32,7 @@ from torchmigrate.semantics.guards import reach
 from torchmigrate.semantics.resolve import leaf
 from torchmigrate.tables import changes
 
+from ._changes.arguments import is_met, spread
 from ._changes.recipes import around, call_changes, matches, written
 from ._changes.tensors import is_tensor
 from ._changes.verdict import asks_for, is_guarded, require
@@ -87,7 +90,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         for change in _CHANGES.get(use.symbol, ()):
             if use.symbol.startswith(".") and not _is_of_a_tensor(use, ctx, change):
                 continue
-            if given := list(_given(use.call, change)):  # as few uses do; how they are reached takes longer
+            given = list(_given(use.call, change, spread(use.call, use, ctx)))
+            if given and is_met(use.call, change):  # as few uses do; how they are reached takes longer
                 yield from _called(use, use.call, ctx, change, given)
     elif use.symbol in _BASES and isinstance(use.place.statement, ast.ClassDef):
         reached = reach(use, ctx.uses)
@@ -135,13 +139,13 @@ def _spelled(argument: ast.keyword | ast.expr, change: Change) -> str:
     return f"`{argument.arg}={value if value in change.values else ''}`"
 
 
-def _given(call: ast.Call, change: Change) -> Iterator[ast.keyword | ast.expr]:
-    """The arguments of a call that a change is about."""
+def _given(call: ast.Call, change: Change, spread: Iterator[ast.keyword]) -> Iterator[ast.keyword | ast.expr]:
+    """The arguments of a call that a change is about, those that it spreads included."""
 
     def is_meant(value: ast.expr) -> bool:
         return not change.values or any(fnmatchcase(ast.unparse(value), code) for code in change.values)
 
-    for keyword in () if change.by_place else call.keywords:
+    for keyword in () if change.by_place else (*call.keywords, *spread):
         if keyword.arg in change.keywords and is_meant(keyword.value):
             yield keyword
     before = call.args[: (change.position or 0) + 1]
