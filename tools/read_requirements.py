@@ -48,30 +48,35 @@ LINKED = tuple(
 
 STEADY = tuple(
     """
-    absl-py accelerate aiohttp albumentations anthropic antlr4-python3-runtime ase attrs audio-separator av backoff
-    basicsr biopython bitsandbytes black boto3 botorch build certifi cffi charset-normalizer click cloudpickle
-    cmake colorama coloredlogs colorlog colossalai compressed-tensors coverage cryptography cython dataclasses-json
-    datasets decorator decord deepspeed diffusers dill docutils e3nn easydict editdistance einops einx evaluate
-    face-alignment facexlib faiss-cpu fastapi faster-whisper ffmpeg-python filelock fire flair flake8 flask fsspec
-    ftfy future g2p-en gdown gitpython gliner gpytorch gradio gradio-client grpcio gymnasium h5py hatchling
-    hf-transfer hf-xet httpx huggingface-hub hydra-core hypothesis idna imageio imageio-ffmpeg importlib-metadata
-    inflect insightface ipdb ipykernel ipython ipywidgets isort jieba jinja2 jiwer joblib jsonargparse jsonlines
-    jsonschema jupyter jupyterlab kornia librosa liger-kernel lightgbm lightning lightning-utilities litellm lmdb
-    loguru lpips markdown markdown2 matplotlib mediapipe mlflow mmengine mock modelscope monai mpi4py msgpack
-    msgspec mypy myst-parser nbsphinx networkx nibabel ninja nltk notebook nox numba numpy numpydoc nvidia-ml-py
-    omegaconf onnx onnxruntime onnxruntime-gpu open-clip-torch openai opencv-contrib-python opencv-python
-    opencv-python-headless openpyxl optimum orjson packaging pandas parameterized peft phonemizer pillow pip plotly
-    pre-commit prettytable prometheus-client protobuf psutil py-cpuinfo py7zr pyarrow pybind11 pycocotools pydantic
-    pydicom pydub pygments pynvml pypdf pypinyin pytest pytest-asyncio pytest-benchmark pytest-cov pytest-mock
-    pytest-timeout pytest-xdist python-dateutil python-dotenv python-multipart pytorch-lightning
-    pytorch-metric-learning pytorch-msssim pytz pywin32 pyyaml pyzmq qwen-vl-utils ray rdkit regex requests rich
-    rotary-embedding-torch rouge-score ruff s3fs sacrebleu sacremoses safetensors scikit-image scikit-learn scipy
-    seaborn segmentation-models-pytorch sentence-transformers sentencepiece sentry-sdk setuptools setuptools-scm
-    shortuuid simpleitk six soundfile speechbrain sphinx sphinx-rtd-theme sqlalchemy sse-starlette statsmodels
-    streamlit sympy tabulate tenacity tensorboard tensorboardx termcolor tifffile tiktoken timm tokenizers toml
-    tomli torch-geometric torchdiffeq torchinfo torchio torchmetrics torchsde tox tqdm transformers trimesh trl
-    twine typer typing-extensions tyro tzdata ultralytics unidecode urllib3 uvicorn uvloop vector-quantize-pytorch
-    virtualenv wandb webdataset websockets wheel x-transformers xgboost xgrammar xxhash yacs zarr zstandard
+    absl-py accelerate addict aiohttp albumentations anthropic antlr4-python3-runtime ase attrs
+    audio-separator av backoff basicsr bcrypt biopython bitsandbytes black boto3 botorch bs4 build certifi
+    cffi charset-normalizer click cloudpickle cmake colorama coloredlogs colorlog colossalai
+    compressed-tensors coverage cryptography cython dataclasses-json datasets decorator decord deepspeed
+    diffusers dill docutils e3nn easydict editdistance einops einx evaluate face-alignment facexlib faiss-cpu
+    fastapi faster-whisper ffmpeg-python filelock fire flair flake8 flask fsspec ftfy future g2p-en gdown
+    gitpython gliner gpytorch gradio gradio-client grpcio gymnasium h5py hatchling hf-transfer hf-xet httpx
+    huggingface-hub hydra-core hypothesis idna imageio imageio-ffmpeg importlib-metadata inflect insightface
+    ipdb ipykernel ipython ipywidgets isort jaxtyping jieba jinja2 jiwer joblib jsonargparse jsonlines
+    jsonschema jupyter jupyterlab jupyterlab-pygments jupyterlab-widgets kagglehub kornia langdetect librosa
+    liger-kernel lightgbm lightning lightning-utilities litellm lmdb loguru lpips markdown markdown2
+    matplotlib mediapipe mlflow mmengine mock modelscope monai mpi4py msgpack msgspec mypy myst-parser
+    nbsphinx networkx nibabel ninja nltk notebook nox numba numpy numpydoc nvidia-ml-py ogb omegaconf onnx
+    onnxruntime onnxruntime-gpu onnxscript open-clip-torch open3d openai opencv-contrib-python opencv-python
+    opencv-python-headless openpyxl openslide-python optimum orjson packaging pandas parameterized passlib
+    peft phonemizer pillow pip plotly plyfile polars pre-commit prettytable prometheus-client protobuf psutil
+    psycopg2-binary py-cpuinfo py7zr pyarrow pybind11 pycocotools pydantic pydeck pydicom pydub pygments
+    pynvml pypdf pypinyin pytest pytest-asyncio pytest-benchmark pytest-cov pytest-mock pytest-timeout
+    pytest-xdist python-dateutil python-dotenv python-multipart pytorch-lightning pytorch-metric-learning
+    pytorch-msssim pytz pywin32 pyyaml pyzmq qwen-vl-utils ray rdkit regex requests rich
+    rotary-embedding-torch rouge-score ruff s3fs sacrebleu sacremoses safetensors scikit-image scikit-learn
+    scipy seaborn segmentation-models-pytorch send2trash sentence-transformers sentencepiece sentry-sdk
+    setuptools setuptools-scm shortuuid simpleitk six sounddevice soundfile soxr speechbrain sphinx
+    sphinx-rtd-theme sqlalchemy sqlmodel sse-starlette statsmodels streamlit sympy tabulate tenacity
+    tensorboard tensorboardx termcolor tifffile tiktoken timm tokenizers toml tomli torch-geometric
+    torchdiffeq torchinfo torchio torchmetrics torchsde tox tqdm transformers trimesh trl twine typer
+    typing-extensions tyro tzdata ultralytics unidecode urllib3 uvicorn uvloop vector-quantize-pytorch
+    virtualenv wandb webdataset websockets wheel x-transformers xgboost xgrammar xxhash yacs yapf zarr
+    zstandard
     """.split()  # noqa: SIM905 -- a list of names is read as one
 )
 """What projects commonly pin beside torch, and what is not compiled against it."""

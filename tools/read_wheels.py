@@ -1,6 +1,6 @@
 """Regenerates ``torchmigrate/tables/data/wheels_read.json`` and ``companions.json`` from the published wheels.
 
-    python tools/read_wheels.py [--since 2.4] [--only 2.15]
+    python tools/read_wheels.py [--since 2.0] [--only 2.15]
 
 Every fact is read in a wheel on the package index and nowhere else: the CUDA version in ``torch/version.py``, the
 architecture string that is compiled into ``libtorch_python.so``, the pinned libraries in ``METADATA``, the Python
@@ -211,7 +211,7 @@ def companion_rows(since: Version) -> list[dict[str, Any]]:
             if minor not in newest or version >= newest[minor][0]:
                 newest[minor] = version, url
         for version, url in sorted(newest.values()):
-            if version < Version("0.19" if project == "torchvision" else "2.4"):
+            if version < Version("0.15" if project == "torchvision" else "2.0"):
                 continue
             pin = metadata(open_wheel(url))["pins"].get("torch", "")
             exact = re.fullmatch(r"==(\d+)\.(\d+)(?:\.\d+)?", pin)
@@ -239,7 +239,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--since", default="2.4", type=Version, help="oldest torch minor version")
+    parser.add_argument("--since", default="2.0", type=Version, help="oldest torch minor version")
     parser.add_argument("--only", help="read and print one minor version, write nothing")
     options = parser.parse_args()
     rows = torch_rows(options.since, options.only)

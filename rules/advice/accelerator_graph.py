@@ -22,7 +22,7 @@ Brings: one spelling for all devices; nothing gets faster.
 When not: the code runs on CUDA only (as what calls the CUDA runtime or NCCL itself), or needs what only `CUDAGraph` has: `raw_cuda_graph`, `pools`,
 `get_currently_capturing_graph`, `register_*`, `enable_annotations`, `check_input_liveness`, `make_graphed_callables`. Files
 that use one of these, or a library for one kind of device (Triton, flash-attn, CUTLASS), are left alone, those in a folder
-called after the device, tests, and projects with kernels of their own in CUDA.
+called after the device, tests, and projects with kernels of their own in CUDA or Triton.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/171269; torch 2.12 and
 2.15 wheels: torch/accelerator/graphs.py, torch/cuda/graphs.py, torch/xpu/graphs.py.
@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Kind, Rule
 
 from ._seen.advice import advise
-from ._seen.devices import is_bound, needs_library
+from ._seen.devices import has_triton, is_bound, needs_library
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -69,5 +69,5 @@ _ITS_FOLDER = re.compile(r"(?:^|[/\\])(?:cuda|xpu|\w*nccl\w*)[/\\]")
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     is_for_one = _ITS_OWN.search(ctx.source.text) or _ITS_FOLDER.search(ctx.source.path) or needs_library(ctx)
-    if not is_for_one and not is_bound(ctx):
+    if not is_for_one and not is_bound(ctx) and not has_triton(ctx):
         yield from advise(use, ctx)

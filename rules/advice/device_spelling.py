@@ -17,7 +17,8 @@ Needs: torch 2.6; 2.7 for `check_available`, 2.9 for the functions about memory,
 Brings: the same code on other accelerators; nothing gets faster.
 
 When not: the code around is for this device alone. Nothing is said in functions, classes and files that are named after
-the device, where a test of the device's name or a switch called after it decides or another branch is for another device, in files that use what only this device has (`torch.cuda.Event`,
+the device, where a test of the device's name or a switch called after it decides or another branch is for another device (other than in a
+choice that asks for one after the other), in files that use what only this device has (`torch.cuda.Event`,
 NVTX, NCCL, Triton, the state of CUDA's random numbers), that name `"cuda"` or `"cuda:0"` without asking or know `torch.accelerator` already,
 beside a `model.cuda()` and where one stands in the file that nothing asks for, where a module beside it that it imports has CUDA as its default,
 where devices are counted for `CUDA_VISIBLE_DEVICES`, in tests, and in projects with kernels of their own in CUDA.
@@ -72,12 +73,11 @@ _SYMBOLS = {
     for name, new in _NAMES.items()
     if (device, name) != ("xpu", "set_stream")
 }
-_AVAILABLE = "torch.cuda.is_available"
 
 rule = Rule(
     code="AD912",
-    symbols=(*_SYMBOLS, _AVAILABLE),
-    pairs=dict.fromkeys((*_SYMBOLS, _AVAILABLE), ()),
+    symbols=(*_SYMBOLS, *choices.ASKED),
+    pairs=dict.fromkeys((*_SYMBOLS, *choices.ASKED), ()),
     since=(2, 6),
     default=False,
     kinds=frozenset({Kind.CALL}),
@@ -93,11 +93,14 @@ _QUIET = frozenset(
 
 _ONE_KIND = re.compile(
     (
-        r"\.to\(\s*[\"'](?:cuda|xpu)|device[\"']?\s*(?::[^=\n]{1,40}=|[=:])\s*[\"'](?:cuda|xpu)(?![\"']\s*if)"
+        r"\.to\(\s*[\"'](?:cuda|xpu)|device(?:_type)?[\"']?\s*(?::[^=\n]{1,40}=|[=:])\s*[\"'](?:cuda|xpu)(?![\"']\s*if)"
         r"|[\"'](?:cuda|xpu)[:{](?![^\"'\n]*[\"']\s*if\b)|torch\.device\(\s*[\"'](?:cuda|xpu)[\"']\s*(?:,|\)(?!\s*if\b))"
         rf"|\b(?!backends\b)\w+\.(?:cuda|xpu)\.(?!(?:{_PORTABLE})\b)\w|torch\.version\.(?:cuda|hip)|ProfilerActivity\.(?:CUDA|XPU)"
         r"|\.cuda\(\s*[\w.]+\s*[,)]|\b\w+\.cuda\.\w+\(\s*(?:device\s*=\s*)?[\"']cuda|\bfork_rng\((?![^)\n]*device_type)"
         r"|\b(?!\w*swith\b)\w+\(\s*[\"'](?:cuda|xpu)[\"']\s*[,)](?!\s*if\b)|\b(?:cuda_stream|sycl_queue)\b"
+        r"|[\"'](?:cuda|xpu)[\"']\s*if\s(?!\w+\s+else\b|[^\n]{0,80}(?:available|cuda|gpu|device))"
+        r"|\bassert\s+\w+\.(?:cuda|xpu)\.is_available\(\)"
+        r"|\bif\s+not\s+\w+\.(?:cuda|xpu)\.is_available\(\)\s*:\s*(?:#[^\n]*)?\s*(?:raise\b|sys\.exit\b)"
     ).encode()
 )
 """What makes a file one for a single kind of device."""
@@ -145,17 +148,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     if any(_moves(node) for node in _unguarded(body_around(use, ctx))):
         return
-    if _is_among_devices(use, ctx):
+    if use.symbol in choices.ASKED:
+        yield from _chosen(use, ctx)
         return
-    if use.symbol == _AVAILABLE:
-        if ctx.uses.once((rule.code, "not everywhere"), lambda: _is_not_everywhere(ctx)):
-            return
-        parents = ctx.uses.flow.parents
-        for test in choices.tests(use, ctx):
-            instead = choices.instead(test, parents)
-            if instead is not None:
-                message = f"`{instead}` finds any accelerator, and not CUDA alone"
-                yield from advise(use, ctx, message, at=None if test is use.call else test, since=(2, 7))
+    if _is_among_devices(use, ctx):
         return
     new, since = _SYMBOLS[use.symbol]
     if new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text:
@@ -166,6 +162,18 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     )
 
 
+def _chosen(use: Use, ctx: Context) -> Iterator[Finding]:
+    """Where a device is chosen by asking for one kind, or for several, one after the other."""
+    if ctx.uses.once((rule.code, "not everywhere"), lambda: _is_not_everywhere(ctx)):
+        return
+    for test in choices.tests(use, ctx):
+        choice = choices.choice(test, use, ctx)
+        if choice is not None and (len(choice.kinds) > 1 or not _is_among_devices(use, ctx)):
+            found = " and ".join(kind.upper() for kind in choice.kinds)
+            message = f"`{choice.instead}` finds any accelerator, and not {found} alone"
+            yield from advise(use, ctx, message, at=None if test is use.call else test, since=(2, 7))
+
+
 def _is_of_one_kind(ctx: Context) -> bool:
     """Whether the file is for one kind of device, or knows `torch.accelerator` already."""
     text = ctx.source.text
@@ -174,6 +182,7 @@ def _is_of_one_kind(ctx: Context) -> bool:
         bool(named)
         or needs_library(ctx)
         or _helps_one_kind(ctx)
+        or _runs_nccl(ctx)
         or (b".cuda(" in text and _moves_unasked(ctx.source.tree))
     )
 
@@ -205,6 +214,15 @@ def _helps_one_kind(ctx: Context) -> bool:
         if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module and "." not in node.module
     ]
     return bool(beside and ctx.project.spelling(_MOVED, beside="", among=beside))
+
+
+_GROUP = (("init_process_group",), (r"\binit_process_group\(\s*(?:backend\s*=\s*)?[\"']nccl[\"']",))
+
+
+def _runs_nccl(ctx: Context) -> bool:
+    """Whether what the file imports of the project opens its process group on NCCL, and on nothing else."""
+    among = brought(ctx.project, os.path.abspath(ctx.source.path), ctx.source.text)
+    return bool(among and ctx.project.spelling(_GROUP, beside="", among=among))
 
 
 def _unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:

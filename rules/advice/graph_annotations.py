@@ -67,7 +67,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     captured, as_entered = held
     opened = [item.context_expr for item in captured.items]
     within = opened[opened.index(as_entered) :]
-    if any(isinstance(node, ast.Call) and _is_range(node.func) for node in own([*within, *captured.body])):
+    if any(
+        isinstance(node, ast.Call) and _is_range(node.func, use, ctx)
+        for node in own([*within, *captured.body])
+    ):
         yield from advise(use, ctx)
     elif _TRACED.search(ctx.source.text) and ctx.uses.once(
         (rule.code, "profiled"), lambda: _is_replay_profiled(ctx.source.tree)
@@ -91,6 +94,8 @@ def _is_profiler(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and leaf(node.func) == "profile"
 
 
-def _is_range(function: ast.expr) -> bool:
+def _is_range(function: ast.expr, use: Use, ctx: Context) -> bool:
     nvtx = isinstance(function, ast.Attribute) and function.attr == "range" and leaf(function.value) == "nvtx"
-    return nvtx or leaf(function) in _RANGES
+    resolved = ctx.resolve(function, use)
+    name = resolved.names[0].rpartition(".")[2] if resolved is not None else leaf(function)
+    return nvtx or name in _RANGES

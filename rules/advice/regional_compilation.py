@@ -133,16 +133,18 @@ def _is_block(made: ast.Call, use: Use) -> bool:
     owner = use.place.scope.find(made.func.id) if isinstance(made.func, ast.Name) else None
     for binding in owner.bindings[made.func.id] if owner is not None else ():  # type: ignore[attr-defined]
         if isinstance(binding.node, ast.ClassDef):
-            return sum(map(_makes_module, ast.walk(binding.node))) > 1
+            return sum(map(_modules, ast.walk(binding.node))) > 1
     return (leaf(made.func) or "").endswith(("Block", "Layer"))
 
 
-def _makes_module(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Attribute)
-        and isinstance(node.value, ast.Call)
-        and (leaf(node.value.func) or "")[:1].isupper()
+def _modules(node: ast.AST) -> int:
+    """How many modules a statement keeps: two of ``self.mlp = Sequential(Linear(…), Linear(…))``."""
+    if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
+        return 0
+    made = [part for part in ast.walk(node.value) if isinstance(part, ast.Call)]
+    return sum(
+        (leaf(call.func) or "")[:1].isupper() and leaf(call.func) not in ("Sequential", "ModuleList")
+        for call in made
     )
 
 

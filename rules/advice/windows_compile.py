@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="AD914",
     symbols=("torch.compile",),
-    pairs={"torch.compile": ("win32", "nt", "Windows")},
+    pairs={"torch.compile": ("win32", "nt", "Windows", "win", "windows")},
     message="`{symbol}` is left out on Windows, where it compiles for CPUs",
     since=(2, 5),
     default=False,

@@ -4,7 +4,8 @@ Why: every build of torch lives on an index of its own, `https://download.pytorc
 is published for a few CUDA versions only. `cu128` ends with torch 2.11 and `cu126` with 2.14. An index that a release
 is missing from does not fail: the installer takes the newest release that is there, and the upgrade silently does not
 happen; or, with the version pinned, it finds nothing. With `gpu-architectures` set, an index is also reported whose
-build has no code for one of them.
+build has no code for one of them. The indexes of ROCm are reported in the same way, and not changed: which ROCm the
+driver of the machines runs, no file says.
 
     --index-url https://download.pytorch.org/whl/cu128
     torch>=2.4
@@ -45,7 +46,7 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents import upgrade
     from torchmigrate.tables import wheels
 
-    tag = upgrade.tag_of(index)
+    tag = upgrade.tag_of(index) or upgrade.rocm_of(index)
     nightly = upgrade.nightly_of(index)
     if nightly is not None and (reason := upgrade.lacks(nightly, ctx.options)):
         yield ctx.finding(index, f"`nightly/{nightly}`: {reason}", Severity.INFO)
@@ -55,7 +56,7 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return  # the command that uses it knows more, or it is not torch that comes from there
     asked = wheels.cuda_of(tag.name)
     chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures, asked)
-    needs_driver = chosen is not None and (chosen.cuda or "").split(".")[0] != asked.split(".")[0]
+    needs_driver = asked and chosen is not None and (chosen.cuda or "").split(".")[0] != asked.split(".")[0]
     tests_older = index.unit.role is Role.TEST and any(
         other.undecided or upgrade.excluding(other, ctx.options)
         for other in (index.unit.references if index.option else ctx.references)
@@ -66,17 +67,27 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         f"`{tag.name}`: {reason}",
         Severity.INFO if tests_older else Severity.ERROR,
         span=index.value.place(tag.start, tag.end),
-        fix=lambda: _fix(index, ctx, tests_older=tests_older),
+        fix=lambda: _fix(index, ctx, tag.name, tests_older=tests_older),
         hint=wheels.driver_note(chosen) if chosen is not None and needs_driver else None,
     )
 
 
-def _fix(index: Reference, ctx: ReferenceContext, *, tests_older: bool) -> Fix:
+def _fix(index: Reference, ctx: ReferenceContext, variant: str, *, tests_older: bool) -> Fix:
     if tests_older:
         raise NoFix("tests install several versions of torch here")
+    if variant.startswith("rocm"):
+        raise NoFix(f"which ROCm the machines' driver runs is not known here{_rocm_of(ctx)}")
     if not index.option and index.unit.role is not Role.LOCK:
         raise NoFix("what uses this URL is not known here")
     return ctx.move(index)
+
+
+def _rocm_of(ctx: ReferenceContext) -> str:
+    from torchmigrate.model.versions import render
+    from torchmigrate.tables import wheels
+
+    there = " and ".join(wheels.variants(ctx.options.target, "rocm"))
+    return f"; torch {render(ctx.options.target)} has {there}" if there else ""
 
 
 def _is_of_others(index: Reference, ctx: ReferenceContext) -> bool:

@@ -36,11 +36,19 @@ rule = Rule(
     recipe='`implementation("org.pytorch:executorch-android:<version>")`, of the ExecuTorch that makes the `.pte` file',
 )
 
+_JVM = "`{symbol}` is PyTorch Mobile for a JVM without Android, which is no longer supported; use AOTInductor"
+_ON_SERVERS = (
+    "`torch._inductor.aoti_compile_and_package`, and `torch::inductor::AOTIModelPackageLoader` behind JNI"
+)
+
 
 @rule.check_foreign
 def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
     if not use.name.startswith("libs.") or _is_of_catalog(use.name, ctx):
-        yield ctx.finding(use)
+        if use.name.endswith("_java_only"):
+            yield ctx.finding(use, _JVM, hint=_ON_SERVERS)
+        else:
+            yield ctx.finding(use)
 
 
 def _is_of_catalog(accessor: str, ctx: ForeignContext) -> bool:

@@ -24,6 +24,7 @@ from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
+from ._changes.arguments import is_met
 from ._changes.making import oldest, require
 from ._changes.prepared import asks_for, is_guarded
 from ._changes.recipes import around, call_changes
@@ -55,7 +56,7 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     change, call = _CHANGES[use.symbol], use.call
-    if call is None or is_given(call, change.keywords, change.position):
+    if call is None or is_given(call, change.keywords, change.position) or not is_met(call, change):
         return
     reached = reach(use, ctx.uses)
     severity = change.severity(ctx.options.target)

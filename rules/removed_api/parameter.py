@@ -7,8 +7,10 @@ earlier release took.
     →
     scheduler = StepLR(optimizer, 30)
 
+Arguments that a call spreads (`**options`) are looked at where the file writes the dictionary.
+
 A class that derives from `LRScheduler` and hands `verbose` on to it is seen too, and so is one that derives from `Sampler` and
-hands it a `data_source`.
+hands it a `data_source`; a scheduler that asks itself for `verbose` has to set it.
 
 Fix safety: safe where the argument had no effect, or where another one says the same; else unsafe, and the title says
 what is lost.
@@ -25,11 +27,12 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
-from torchmigrate.rewrite.changes import DropArguments
 from torchmigrate.semantics.guards import reach
 from torchmigrate.semantics.resolve import leaf
 from torchmigrate.tables import changes
 
+from ._changes import derived
+from ._changes.arguments import is_met, spread
 from ._changes.making import require
 from ._changes.prepared import asks_for, is_guarded
 from ._changes.recipes import around, call_changes, matches, written
@@ -41,15 +44,6 @@ if TYPE_CHECKING:
     from torchmigrate.tables.changes import Change
 
 _CHANGES = changes.of_callable(changes.Kind.PARAMETER)
-_SCHEDULER = "torch.optim.lr_scheduler.LRScheduler"
-_SAMPLERS = ("torch.utils.data.Sampler", "torch.utils.data.sampler.Sampler")
-_BASES = {
-    _SCHEDULER: (_CHANGES[_SCHEDULER][0], 2, False),
-    "torch.optim.lr_scheduler._LRScheduler": (_CHANGES[_SCHEDULER][0], 2, False),
-    **{symbol: (_CHANGES[symbol][0], 0, True) for symbol in _SAMPLERS},
-}
-"""Classes that others derive from, with what their ``__init__`` takes no more, at which place among positional arguments,
-and whether it is theirs only where they are the one base: `Sampler` has lost its ``__init__``."""
 
 
 def _words(change: Change) -> Iterator[str]:
@@ -75,7 +69,7 @@ _WORDS = {symbol: _of_calls(of) for symbol, of in _CHANGES.items() if "()" not i
 
 rule = Rule(
     code="RM711",
-    symbols=tuple(dict.fromkeys((*_CHANGES, *_BASES))),
+    symbols=tuple(dict.fromkeys((*_CHANGES, *derived.BASES))),
     pairs={"torch.optim.lr_scheduler._LRScheduler": ("verbose=",), **_WORDS},
     kinds=frozenset({Kind.CALL, Kind.BASE}),
     safety=Safety.SAFE,
@@ -88,12 +82,13 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         for change in _CHANGES.get(use.symbol, ()):
             if use.symbol.startswith(".") and not _is_of_a_tensor(use, ctx, change):
                 continue
-            if given := list(_given(use.call, change)):  # as few uses do; how they are reached takes longer
+            given = list(_given(use.call, change, spread(use.call, use, ctx)))
+            if given and is_met(use.call, change):  # as few uses do; how they are reached takes longer
                 yield from _called(use, use.call, ctx, change, given)
-    elif use.symbol in _BASES and isinstance(use.place.statement, ast.ClassDef):
+    elif use.symbol in derived.BASES and isinstance(use.place.statement, ast.ClassDef):
         reached = reach(use, ctx.uses)
         if not is_guarded(use, ctx, reached):
-            yield from _derived(use, use.place.statement, ctx, reached)
+            yield from derived.findings(use, use.place.statement, ctx, reached)
 
 
 def _is_of_a_tensor(use: Use, ctx: Context, change: Change) -> bool:
@@ -136,13 +131,13 @@ def _spelled(argument: ast.keyword | ast.expr, change: Change) -> str:
     return f"`{argument.arg}={value if value in change.values else ''}`"
 
 
-def _given(call: ast.Call, change: Change) -> Iterator[ast.keyword | ast.expr]:
-    """The arguments of a call that a change is about."""
+def _given(call: ast.Call, change: Change, spread: Iterator[ast.keyword]) -> Iterator[ast.keyword | ast.expr]:
+    """The arguments of a call that a change is about, those that it spreads included."""
 
     def is_meant(value: ast.expr) -> bool:
         return not change.values or any(fnmatchcase(ast.unparse(value), code) for code in change.values)
 
-    for keyword in () if change.by_place else call.keywords:
+    for keyword in () if change.by_place else (*call.keywords, *spread):
         if keyword.arg in change.keywords and is_meant(keyword.value):
             yield keyword
     before = call.args[: (change.position or 0) + 1]
@@ -183,45 +178,3 @@ def _fix(use: Use, call: ast.Call, ctx: Context, change: Change, reached: Reach)
             require(change.needs, ctx, reached)
             return Fix(tuple(call_changes(recipe, call, use, ctx)), safety, title + reason)
     raise NoFix("what takes its place for this value is not known here")
-
-
-def _derived(use: Use, owner: ast.ClassDef, ctx: Context, reached: Reach) -> Iterator[Finding]:
-    """Calls of the base's ``__init__`` that hand the parameter on, by name or by its place."""
-    change, position, alone = _BASES[use.symbol]
-    name = change.keywords[0]
-    if alone and len(owner.bases) > 1:
-        return
-    for node in ast.walk(owner):
-        if not (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "__init__"
-        ):
-            continue
-        is_super = isinstance(node.func.value, ast.Call) and ast.unparse(node.func.value.func) == "super"
-        if not is_super and ast.unparse(node.func.value) != ast.unparse(use.node):
-            continue
-        at = position if is_super else position + 1
-        handed = [k for k in node.keywords if k.arg == name] or node.args[at : at + 1]
-        if handed and not any(isinstance(argument, ast.Starred) for argument in node.args):
-            argument = handed[0]
-            yield ctx.finding(
-                use,
-                f"`{name}` of `{use.symbol}` {change.state(ctx.options.target)}; {change.instead}",
-                severity=change.severity(ctx.options.target),
-                fix=lambda node=node, argument=argument: _dropped(node, argument, ctx, change, reached),  # type: ignore[misc]
-                span=ctx.source.span(argument),
-                source=change.source,
-            )
-
-
-def _dropped(
-    call: ast.Call, argument: ast.expr | ast.keyword, ctx: Context, change: Change, reached: Reach
-) -> Fix:
-    require(change.needs, ctx, reached)
-    unsafe = change.recipes[-1].unsafe
-    title = f"Drop `{change.keywords[0]}`"
-    dropped = DropArguments(call, (argument,))
-    if unsafe:
-        return Fix((dropped,), Safety.UNSAFE, f"{title}; unsafe because {unsafe}")
-    return Fix((dropped,), Safety.SAFE, title)

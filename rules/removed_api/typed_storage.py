@@ -39,6 +39,7 @@ _ASKED = (
     "is_shared",
     "share_memory_",
     "_cdata",
+    "_new_shared",
     "_weak_ref",
 )
 

@@ -78,6 +78,7 @@ def write(folder: Path) -> None:
     torch.save(module.state_dict(), folder / "old.pth", _use_new_zipfile_serialization=False)
     torch.save({"model": module.state_dict(), "epoch": 3}, folder / "checkpoint.pt")
     torch.save(module, folder / "module.pt")
+    torch.save(module, folder / "oldmodule.pt", _use_new_zipfile_serialization=False)
     batch = torch.export.Dim("batch")
     program = torch.export.export(module.linear, (torch.randn(2, 4),), dynamic_shapes={"input": {0: batch}})
     torch.export.save(program, folder / "exported.pt2")

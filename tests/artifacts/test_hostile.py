@@ -59,6 +59,25 @@ def test_a_name_within_a_module_that_looks_harmless_is_found(tmp_path: Path) -> 
     assert "serialization.os.system" in str(read(tmp_path, archive(data)).error)
 
 
+@pytest.mark.parametrize(
+    "function",
+    ["torch.utils.collect_env.run", "torch._inductor.codecache.compile_file", "logging.config.fileConfig"],
+)
+def test_what_runs_something_on_a_detour_is_no_instance_of_a_module(tmp_path: Path, function: str) -> None:
+    module, _, name = function.rpartition(".")
+    data = f"c{module}\n{name}\n(Vtouch\ntR.".encode()
+    found = read(tmp_path, archive(data))
+    assert found.error == f"unpickling it would run {function}: do not load it"
+    assert (found.kind, found.notes) == (Kind.SAVED, ())
+
+
+def test_safetensors_are_named(tmp_path: Path) -> None:
+    head = b'{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+    found = read(tmp_path, len(head).to_bytes(8, "little") + head + b"\0" * 4)
+    assert found.kind is Kind.OTHER
+    assert "safetensors" in str(found.error)
+
+
 def test_paths_and_namespaces_of_honest_checkpoints_are_no_alarm(tmp_path: Path) -> None:
     import argparse
     import pathlib

@@ -26,6 +26,7 @@ TWO = ["forward(x: Tensor, factor: float=2.) -> Tensor", "encode(x: Tensor) -> D
         ("old.pth", Kind.STATE, "torch.save", [], 3),
         ("checkpoint.pt", Kind.SAVED, "torch.save", [], 3),
         ("module.pt", Kind.MODULE, "torch.save", [], 3),
+        ("oldmodule.pt", Kind.MODULE, "torch.save", [], 3),
     ],
 )
 def test_what_torch_writes(

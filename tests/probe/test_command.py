@@ -106,7 +106,7 @@ def test_a_fleet() -> None:
     ("arguments", "message"),
     [
         (["--facts", "nowhere.json"], "nowhere.json: No such file or directory"),
-        (["--target-version", "2.99"], "torch 2.99 is not in the tables, which know 2.4 to 2.15"),
+        (["--target-version", "2.99"], "torch 2.99 is not in the tables, which know 2.0 to 2.15"),
         (["--target-version", "new"], "'new' is not a version such as 2.12"),
         (["--merge"], "--merge needs facts files"),
         (["facts.json"], "FILES go with --merge"),

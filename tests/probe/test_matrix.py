@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from torchmigrate.model.versions import parse
 from torchmigrate.probe.facts import Driver, Facts, Gpu, Platform, Python
 from torchmigrate.probe.fit import fit
 from torchmigrate.tables import matrix, wheels
@@ -27,14 +31,15 @@ WINDOWS: dict[str, dict[str, str]] = {
     "2.10": {"cu126": OLD, "cu128": NEW_AND_VOLTA, "cu130": NEW},
     "2.11": {"cu126": OLD, "cu128": NEW, "cu130": NEW},
     "2.12": {"cu126": OLD, "cu130": NEW, "cu132": UNIFIED},
-    "2.13": {"cu126": OLD, "cu129": NEW, "cu130": NEW, "cu132": UNIFIED},
-    "2.14": {"cu126": OLD, "cu130": NEW, "cu132": UNIFIED, "cu134": UNIFIED},
+    "2.13": {"cu126": OLD, "cu130": NEW, "cu132": UNIFIED},
+    "2.14": {"cu126": OLD, "cu130": NEW, "cu132": UNIFIED},
     "2.15": {"cu130": NEW, "cu132": UNIFIED, "cu134": UNIFIED},
 }
 X86: dict[str, dict[str, str]] = {
     **WINDOWS,
     "2.10": {**WINDOWS["2.10"], "cu129": NEW_AND_VOLTA},
-    **{torch: {**WINDOWS[torch], "cu129": NEW} for torch in ("2.11", "2.12")},
+    **{torch: {**WINDOWS[torch], "cu129": NEW} for torch in ("2.11", "2.12", "2.13")},
+    "2.14": {**WINDOWS["2.14"], "cu134": UNIFIED},
 }
 AARCH64: dict[str, dict[str, str]] = {
     "2.10": {"cu126": ARM_12, "cu128": ARM_128, "cu130": ARM},
@@ -87,6 +92,10 @@ def test_the_tables_have_no_other_cuda_build(platform: str, torch: str) -> None:
 
 
 PUBLISHED = {
+    "2.0": "cu117 cu118",
+    "2.1": "cu118 cu121",
+    "2.2": "cu118 cu121",
+    "2.3": "cu118 cu121",
     "2.4": "cu118 cu121 cu124",
     "2.5": "cu118 cu121 cu124",
     "2.6": "cu118 cu124 cu126",
@@ -103,6 +112,37 @@ PUBLISHED = {
 """What the index has for Linux on x86_64. Up to 2.11: `torch_compatibility.json` of replicate/cog, which is made from the
 index's pages; cu129 of 2.9.1 and 2.10.0: lists of the index, and logs of installations; later ones: the releases' notes.
 """
+
+
+MATRIX = json.loads((Path(__file__).parents[1] / "data" / "release_matrix.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("torch", MATRIX)
+def test_the_tables_have_what_the_release_was_built_for(torch: str) -> None:
+    """Torch's own matrix of each release; what was published apart from the release stands in `PUBLISHED` alone."""
+
+    def there(platform: str, kind: str) -> set[str]:
+        builds = [b for b in matrix.builds_of(torch, platform) if not b.apart and b.evidence != "named"]
+        return {b.variant.removeprefix(kind) for b in builds if b.variant.startswith(kind)}
+
+    built = MATRIX[torch]
+    assert {b.version for b in matrix.builds_of(torch, "linux_x86_64")} == {built["version"]}
+    assert there("linux_x86_64", "rocm") == set(built["rocm"])
+    apart = {"129"} if torch in ("2.9", "2.10") else set()
+    assert there("linux_x86_64", "cu") - apart == {cuda.replace(".", "") for cuda in built["cuda"]}
+    arm = there("linux_aarch64", "cu") - apart
+    assert arm == {cuda.replace(".", "") for cuda in built["aarch64"]}
+
+
+def test_no_variant_comes_back_after_a_release_without_it() -> None:
+    for variant in {
+        b.variant
+        for b in matrix.builds()
+        if b.platform == wheels.PLATFORM and b.variant.startswith(("cu", "rocm"))
+    }:
+        with_it = [wheels.build(parse(torch), variant) is not None for torch in matrix.versions()]
+        first, last = with_it.index(True), len(with_it) - with_it[::-1].index(True)
+        assert all(with_it[first:last]), variant
 
 
 @pytest.mark.parametrize("torch", PUBLISHED)
@@ -122,7 +162,10 @@ def test_the_tables_have_what_the_index_has(torch: str) -> None:
         ("cu129", (2, 13)),
         ("cu130", None),
         ("cu134", None),
-        ("cu117", None),
+        ("cu117", (2, 0)),
+        ("cu116", None),
+        ("rocm6.1", (2, 6)),
+        ("rocm7.14", None),
     ],
 )
 def test_the_last_release_that_has_a_variant(variant: str, last: tuple[int, int] | None) -> None:
@@ -223,7 +266,8 @@ def test_the_tables_end_where_the_known_versions_end() -> None:
         ("torchvision", "2.15", "0.29.2"),
         ("torchaudio", "2.10", "2.10.0"),
         ("torchaudio", "2.15", "2.11.0"),
-        ("torchaudio", "2.0", None),
+        ("torchaudio", "2.0", "2.0.2"),
+        ("torchaudio", "1.13", None),
     ],
 )
 def test_companions(project: str, torch: str, version: str) -> None:

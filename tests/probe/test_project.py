@@ -41,7 +41,8 @@ EXTRAS = (
     ),
 )
 IMAGE = ("Dockerfile", "FROM pytorch/pytorch:2.12.0-cuda12.6-cudnn9-runtime\n")
-OLD_IMAGE = ("Dockerfile", "FROM pytorch/pytorch:2.0.1-cuda11.7-cudnn8-runtime\n")
+OLD_IMAGE = ("Dockerfile", "FROM pytorch/pytorch:1.13.1-cuda11.6-cudnn8-runtime\n")
+HOPPERLESS = ("Dockerfile", "FROM pytorch/pytorch:2.0.1-cuda11.7-cudnn8-runtime\n")
 OWN_IMAGE = ("Dockerfile", "FROM nvcr.io/nvidia/pytorch:25.01-py3\n")
 CONDA = ("environment.yml", "name: x\ndependencies:\n  - pytorch=2.5\n  - python=3.11\n")
 TWO = ("requirements.txt", f"--extra-index-url {CU126}\n--extra-index-url {CU126[:-3]}130\ntorch==2.12.1\n")
@@ -88,7 +89,8 @@ def said(folder: Path, machine: str, *files: tuple[str, str]) -> list[tuple[str,
         ("20-h200", OWN_IMAGE, "RT031", "the image brings it"),
         ("20-h200", TWO, "RT031", "its build is one of cu126, cu130"),
         ("20-h200", EITHER, "RT031", "it is one of `==2.14.1`, `==2.13.0`"),
-        ("20-h200", OLD_IMAGE, "RT031", "and `2.0.1-cuda11.7-cudnn8-runtime` is asked for"),
+        ("20-h200", OLD_IMAGE, "RT031", "and `1.13.1-cuda11.6-cudnn8-runtime` is asked for"),
+        ("20-h200", HOPPERLESS, "RT021", "torch 2.0.1+cu117 has no code for NVIDIA H200 (9.0)"),
         ("20-h200", OLD, "RT031", "and `==1.9.1` is asked for"),
         ("20-h200", WHEELS, "RT032", "torch 2.14.1 in cu126 fits"),
         ("15-windows-cpu-wheel", WHEELS, "RT031", "no file here names a torch"),

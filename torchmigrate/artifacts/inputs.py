@@ -85,6 +85,8 @@ def _one(text: str) -> Tree:
         return {"value": int(text)}
     with contextlib.suppress(ValueError):
         return {"value": float(text)}
+    if text.endswith((".pt", ".pth")):
+        raise SpecError(f"there is no file {text}")
     raise SpecError(f"{text!r} is neither a tensor such as float32[2,3] nor a number, true, false or none")
 
 

@@ -12,12 +12,13 @@ def _words(text: str) -> frozenset[str]:
 
 
 RUNNING = _words(
-    "_pickle _posixsubprocess _thread asyncio bdb cffi code codeop commands concurrent cProfile ctypes dill "
-    "cloudpickle doctest ensurepip ftplib gc http idlelib imp importlib inspect io joblib linecache marshal "
-    "multiprocessing nt ntpath numpy.testing operator os pathlib pdb pickle pip pkgutil platform popen2 posix "
+    "_io _pickle _posixsubprocess _thread asyncio bdb cffi code codeop commands concurrent cProfile ctypes dill "
+    "cloudpickle distutils doctest ensurepip ftplib gc http idlelib imp importlib inspect io joblib lib2to3 linecache logging.config marshal "
+    "multiprocessing nt ntpath numpy.f2py numpy.testing operator os pathlib pdb pickle pip pkgutil platform popen2 posix "
     "posixpath profile pty pydoc requests runpy setuptools shelve shutil signal site smtplib socket socketserver "
-    "ssl subprocess sys tempfile test threading timeit torch.hub torch.jit torch.library torch.load "
-    "torch.ops torch.package torch.serialization torch.utils.cpp_extension trace types urllib uuid venv webbrowser "
+    "ssl subprocess sys tempfile test threading timeit torch._dynamo.guards torch._inductor torch.fx.experimental torch.hub torch.jit torch.library torch.load "
+    "torch.ops torch.package torch.serialization torch.utils.bottleneck torch.utils.collect_env "
+    "torch.utils.cpp_extension torch.utils.data.datapipes trace types urllib uuid venv webbrowser "
     "winreg zipimport"
 )
 """Modules whose functions run programs or code, read or write files, or lead to others that do."""

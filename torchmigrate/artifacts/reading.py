@@ -109,6 +109,13 @@ def _artifact(path: str, size: int, file: IO[bytes]) -> Artifact:
             return onnx.read(path, data)
     if head[:1] == b"\x80" or head[:1] in b"(c}]":
         return saved.read_old(path, size, file)
+    if head[8:10] == b'{"' and int.from_bytes(head[:8], "little") < size:
+        return Artifact(
+            path,
+            Kind.OTHER,
+            size,
+            error="it holds safetensors: weights alone, which no release of torch changes",
+        )
     if _is_tar(file):
         return Artifact(path, Kind.SAVED, size, producer="torch.save", format="the one before torch 0.1.10")
     if not os.path.splitext(path)[1]:

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from torchmigrate.artifacts import names, pickles, tensors
 from torchmigrate.artifacts.model import Artifact, Kind, Unreadable
-from torchmigrate.artifacts.pickles import Global, Made, Mapping, Read
+from torchmigrate.artifacts.pickles import Global, Made, Mapping, Read, Stored
 from torchmigrate.artifacts.records import MOST_READ, Records
 
 MAGIC = 0x1950A86A20F9469CFC6C
@@ -78,9 +78,9 @@ def _artifact(path: str, size: int, found: Read, form: str, since: str | None) -
         kind = Kind.STATE
     elif keys:
         notes.append(f"keys: {', '.join(keys[:8])}{' …' if len(keys) > 8 else ''}")
-    elif isinstance(found.value, Made) and not tensors.is_tensor(found.value) and _is_class(found.value):
+    elif not running and (made := _class(found.value)) is not None:
         kind = Kind.MODULE
-        notes.append(f"an instance of {found.value.what}, which has to be importable where it is loaded")
+        notes.append(f"an instance of {made}, which has to be importable where it is loaded")
     if foreign and not running:
         notes.append(
             f"loading it imports {', '.join(map(str, foreign[:3]))}{' …' if len(foreign) > 3 else ''}"
@@ -108,5 +108,12 @@ def _pairs(value: Any) -> list[tuple[Any, Any]]:
     return []
 
 
-def _is_class(value: Made) -> bool:
-    return isinstance(value.what, Global) and value.what.module not in ("torch._utils", "collections")
+def _class(value: Any) -> Global | None:
+    """The class that a value is an instance of, where it is no tensor and no collection."""
+    if not isinstance(value, Made) or tensors.is_tensor(value):
+        return None
+    made = value.what
+    if isinstance(made, Stored) and isinstance(made.key, tuple) and made.key[:1] == ("module",):
+        made = made.key[1]  # the older form stores a module's class with its source
+    is_class = isinstance(made, Global) and made.module not in ("torch._utils", "collections")
+    return made if is_class else None

@@ -82,11 +82,17 @@ def _of_image(state: State) -> Iterator[str]:
     if not any(match and number(match["torch"])[:2] < number(state.chosen.torch) for match in found):
         return
     for one, where in _all(state):
-        if one.name not in FAMILY | state.replaced and any(clause.is_upper for clause in clauses(one)):
+        if one.name in FAMILY | state.replaced | _OF_EACH_PYTHON:
+            continue
+        if any(clause.is_upper for clause in clauses(one)):
             yield (
                 f"held back by `{one.name}{one.text}`{where}: whether it goes with the Python"
                 f" {images.python_of(state.chosen) or ''} and the numpy of the new image is not known here"
             )
+
+
+_OF_EACH_PYTHON = {"numpy", "pip", "setuptools", "wheel"}
+"""Of these a release that has a wheel for a Python runs on it, with the numpy that is pinned; see `_wheels`."""
 
 
 def _images_with_torch(state: State) -> Iterator[Reference]:

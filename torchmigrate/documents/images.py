@@ -43,6 +43,9 @@ _CONDA = re.compile(r"(?<![\w.-])(?:(?:micro)?mamba|(?:mini)?conda)(?![\w.-])")
 _PIP = re.compile(r"(?P<uv>\buv\s+)?(?<![\w./-])pip(?:3(?:\.\d+)?)?[\"',\s]+install\b")
 _APART = re.compile(r"break[-_]system[-_]packages|-m\s+venv\b|\bvirtualenv\b|\buv\s+venv\b", re.IGNORECASE)
 
+_ASSIGNED = re.compile(r"(?<![\w$])[A-Z][A-Z0-9_]*[\"']?\s*[:=]\s*[\"']?(?:\$\{(?:\w+:-)?)?[\w./-]*:?$")
+"""What stands before an image that a variable or an argument of a build is given."""
+
 
 def installing(image: Reference, text: str, *, docker: bool) -> Edit | None:
     """What lets the file install into its new image what it installed into the old one; None where nothing has to.
@@ -54,6 +57,9 @@ def installing(image: Reference, text: str, *, docker: bool) -> Edit | None:
     said = re.sub(r"(?m)^[ \t]*#.*$", lambda comment: " " * len(comment[0]), text)
     if found := _CONDA.search(said):
         raise NoFix(f"held back by `{found[0]}`, which the new image does not have")
+    line = text[text.rfind("\n", 0, image.span.start) + 1 : image.span.start]
+    if not docker and _ASSIGNED.search(line):
+        raise NoFix("what is built on the image that this names is said elsewhere")
     every = list(_PIP.finditer(said, image.span.end))
     if not every or _APART.search(said):
         return None

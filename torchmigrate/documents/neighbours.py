@@ -67,8 +67,9 @@ def _included(
     names: dict[str, str] = {}
     for name in dict.fromkeys(environment.includes):
         for found in _files(path, name, project):
-            if names.setdefault(found, name) != name and kind_of(path) == "docker":
-                raise Missing(max(name, names[found], key=len))  # an image has two, and the project one
+            plain = re.sub(r"\[.*?\]", "", name)
+            if names.setdefault(found, plain) != plain and kind_of(path) == "docker":
+                raise Missing(max(plain, names[found], key=len))  # an image has two, and the project one
             if found in seen or depth >= _DEEPEST:
                 continue
             seen.add(found)

@@ -210,22 +210,22 @@ class Relocation:
         return self._local(clause) if pinned else ""
 
     def _frozen(self, unit: Unit) -> None:
-        """Pins that repeat what the old torch itself requires, as `pip freeze` writes them: they are torch's to choose."""
-        if not self.chosen.default:
-            return
+        """Pins of what torch requires: those that repeat the old torch's are torch's to choose, others may be too old."""
         torches = [c for one in unit.of(Sort.REQUIREMENT, *TORCH) for c in clauses(one) if c.is_exact]
         old = {} if len(torches) != 1 else _required(torches[0].public)
         new = _required(self.chosen.version)
         for reference in unit.of(Sort.REQUIREMENT):
             pin = next((clause for clause in clauses(reference) if clause.is_exact), None)
-            if pin is None or reference.name in ("triton", *COMPANIONS) or reference.undecided:
-                continue
-            if str(old.get(reference.name, "")) != f"=={pin.public}" or pin.local:
+            if pin is None or reference.name in ("triton", *COMPANIONS) or reference.undecided or pin.local:
                 continue
             wanted = new.get(reference.name)
+            repeats = self.chosen.default and str(old.get(reference.name, "")) == f"=={pin.public}"
             if wanted is None:
-                self._without(reference)
-            elif not wanted.contains(pin.public) and (release := lowest_of(wanted)):
+                if repeats:
+                    self._without(reference)
+                continue
+            is_late = (repeats or reference.name in _ANY_LATER) and not wanted.contains(pin.public)
+            if is_late and (release := lowest_of(wanted)):
                 self._write(reference, pin, release)
                 self.replaced.add(reference.name)
 
@@ -285,6 +285,10 @@ class Relocation:
         if edit is None:
             raise NoFix(f"the version of {reference.name} is put together from several places")
         self.edits.append(edit)
+
+
+_ANY_LATER = ("setuptools", "sympy", "typing-extensions")
+"""What torch requires of packages of pure Python that nearly all others bound from below only, as it does."""
 
 
 def _required(torch: str) -> dict[str, SpecifierSet]:

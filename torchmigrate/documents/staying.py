@@ -2,7 +2,8 @@
 
 A project has one torch, wherever it is installed: a list for a server and one for training, an image, a job on a cluster
 that loads a CUDA. A move that leaves one of them behind makes two. So there is none while anything else names what would
-be older then; documentation follows, and a row of tests for an old version is meant.
+be older then; documentation follows, a row of tests for an old version is meant, and a
+copy of another project has its own.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from torchmigrate.documents import images
+from torchmigrate.documents.meant import is_vendored
 from torchmigrate.documents.references import Environment, Reference, Role
 from torchmigrate.documents.said import Saying, sayings, shown
 from torchmigrate.documents.upgrade import TORCH, excluding, lacks, left_behind, tag_of
@@ -72,7 +74,7 @@ def place_of(path: str, environment: Environment) -> Place:
 
 def _stays(options: Options, project: Project, moves: Moves) -> list[_Stay]:
     """What is older than the target in the project, and does not move."""
-    every = [one for one in sayings(project) if not _is_meant(one)]
+    every = [one for one in sayings(project) if not _is_meant(one) and not is_vendored(one.path, project)]
     old = [one for one in every if _is_old(one, options)]
     moving: dict[Place, bool] = {}
     for one in old:

@@ -20,6 +20,7 @@ TORCH = ("torch", "pytorch")
 COMPANIONS = ("torchvision", "torchaudio")
 
 _TAG = re.compile(r"(?:/whl|/pytorch-wheels)/(?:(?P<channel>test|nightly)/)?(?P<tag>cu\d{2,3})(?=[/\s]|\Z)")
+_ROCM = re.compile(r"/whl/(?:test/)?(?P<tag>rocm\d+(?:\.\d+)+)(?=[/\s]|\Z)")
 _BACKEND = re.compile(r"cu\d{2,3}")
 _OFFICIAL = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/")
 
@@ -52,8 +53,14 @@ def nightly_of(reference: Reference) -> str | None:
     return match["tag"] if match is not None and match["channel"] == "nightly" else None
 
 
+def rocm_of(reference: Reference) -> Tag | None:
+    """The ROCm variant that an index names; None for others, and for nightly builds."""
+    match = None if reference.undecided else _ROCM.search(reference.text)
+    return Tag(match["tag"], *match.span("tag")) if match is not None else None
+
+
 def lacks(tag: str, options: Options) -> str:
-    """Why a variant does not serve the target, as the end of a sentence; empty if it does, or nobody knows."""
+    """Why a variant, CUDA or ROCm, does not serve the target, as the end of a sentence; empty if it does, or nobody knows."""
     target = render(options.target)
     if wheels.published(options.target, tag) is False:
         last = wheels.last_with(tag)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from torchmigrate.model.options import Options
     from torchmigrate.model.vocabulary import Severity
     from torchmigrate.project.mentions import Mention
-    from torchmigrate.project.project import Project, Sought
+    from torchmigrate.project.project import Project
+    from torchmigrate.project.search import Sought
     from torchmigrate.text.source import Source
 
 

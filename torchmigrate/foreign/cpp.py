@@ -33,6 +33,8 @@ _BEFORE_CALLS = frozenset(
     {"return", "co_return", "co_yield", "co_await", "throw", "new", "else", "do", "case", "and", "or", "not"}
 )
 """The words before a name in front of a bracket that do not make it a declaration."""
+_DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b")
+_DEAD = re.compile(rb"^[ \t]*#[ \t]*if[ \t]+(?:0|false)[ \t]*(?://[^\n]*|/\*[^\n]*)?\r?$", re.MULTILINE)
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*(?:include|import)[ \t]*[\"<]([^\">\n]+)[\">]", re.MULTILINE)
 
 
@@ -235,9 +237,30 @@ def read(
 
     ``included`` is what it has from the headers that it includes, as those hand it on.
     """
-    found = tokens("cpp", text)
+    found = tokens("cpp", without_dead(text))
     reader = _Reader(found, included)
     return list(reader.read()), found, reader.namespaces.exports
+
+
+def without_dead(text: bytes) -> bytes:
+    """The text with blanks in the place of what ``#if 0`` leaves out, as long as before."""
+    if not _DEAD.search(text):
+        return text
+    lines, dead, depth = text.splitlines(keepends=True), -1, 0
+    for index, line in enumerate(lines):
+        directive = _DIRECTIVE.match(line)
+        name = directive[1] if directive else b""
+        if name.startswith(b"if"):
+            depth += 1
+            if dead < 0 and _DEAD.match(line):
+                dead = depth
+                continue
+        if depth == dead and name in (b"else", b"elif", b"endif"):
+            dead = -1
+        depth -= name == b"endif"
+        if dead > 0:
+            lines[index] = re.sub(rb"[^\r\n]", b" ", line)
+    return b"".join(lines) if dead < 0 else text
 
 
 def headers(text: bytes) -> list[str]:

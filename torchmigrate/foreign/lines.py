@@ -12,22 +12,22 @@ _STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
 _STYLES = {
     "slashes": rf"(?P<string>{_STRING})|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))",
     "hash": rf"(?P<string>{_STRING})|(?P<comment>#[^\n]*)",
+    "brackets": r"(?P<string>\"(?:\\.|[^\"\\])*\")|(?P<comment>#\[(?P<equal>=*)\[.*?(?:\](?P=equal)\]|\Z)|#[^\n]*)",
     "xml": r"(?P<string>\Z)|(?P<comment><!--.*?(?:-->|\Z))",
     "dashes": rf"(?P<string>{_STRING})|(?P<comment>--(?:\[\[.*?(?:\]\]|\Z)|[^\n]*))",
     "none": r"(?P<string>\Z)|(?P<comment>(?!))",
 }
 _STYLE_OF = {
-    **dict.fromkeys(
-        ("catalog", "cargo", "pods", "triton", "cmake", "commands", "pubspec", "conan", "meson"), "hash"
-    ),
+    **dict.fromkeys(("catalog", "cargo", "pods", "triton", "commands", "pubspec", "conan", "meson"), "hash"),
     **dict.fromkeys(("maven", "nuget"), "xml"),
+    "cmake": "brackets",
     "xmake": "dashes",
     **dict.fromkeys(("npm", "vcpkg"), "none"),
 }
 
 
 def style_of(language: str) -> str:
-    """How comments are written in ``language``: ``slashes``, ``hash``, ``dashes`` or ``xml``; ``none`` where JSON has none."""
+    """How comments are written in ``language``: ``slashes``, ``hash``, ``brackets``, ``dashes`` or ``xml``; ``none`` where JSON has none."""
     return _STYLE_OF.get(language, "slashes")
 
 
@@ -41,6 +41,14 @@ def comments(language: str, view: str) -> Iterator[Span]:
     for match in _pattern(language).finditer(view):
         if match["comment"] is not None:
             yield Span(*match.span())
+
+
+def begins_in_string(language: str, view: str, position: int) -> bool:
+    """Whether what begins at ``position`` is a part of a string: what a message says is nothing that a file does."""
+    return any(
+        match["string"] is not None and match.start() < position < match.end()
+        for match in _pattern(language).finditer(view)
+    )
 
 
 def without_comments(language: str, view: str) -> str:

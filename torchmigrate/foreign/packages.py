@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from torchmigrate.foreign.lines import without_comments
+from torchmigrate.foreign.lines import begins_in_string, without_comments
 from torchmigrate.foreign.use import ForeignUse
 from torchmigrate.model.findings import Span
 from torchmigrate.text.source import SourceError
 
-_ARTIFACT = r"pytorch_(?:android|jni)[\w-]*|torchvision_ops"
+_ARTIFACT = r"pytorch_(?:android|jni)[\w-]*|pytorch_java_only|torchvision_ops"
 _GRADLE = re.compile(
     rf"[\"'](?P<whole>org\.pytorch:(?P<artifact>{_ARTIFACT})(?::(?P<version>[^\"'@]*))?(?:@\w+)?)[\"']"
     rf"|(?P<parts>(?:\bgroup\s*[:=]\s*)?[\"']org\.pytorch[\"']\s*,\s*(?:name\s*[:=]\s*)?[\"'](?P<name>{_ARTIFACT})[\"']"
@@ -200,6 +200,8 @@ def cmake(view: str) -> Iterator[ForeignUse]:
     """The packages that a CMake project finds."""
     text = without_comments("cmake", view)
     for match in _CMAKE.finditer(text):
+        if begins_in_string("cmake", text, match.start()):
+            continue
         yield ForeignUse("find_package(Torch)", Span(*match.span()), version=match["version"] or "")
     for match in _JNI.finditer(text):
         yield ForeignUse(f"library {match[0]}", Span(*match.span()))

@@ -159,7 +159,7 @@ class Pairs:
                 yield owner, name, self.calls.get((known, name))
 
     def _keywords(self, words: frozenset[bytes], text: bytes) -> frozenset[bytes]:
-        """The words with an equals sign that the text spells, as the keyword of a call."""
+        """The words with an equals sign that the text spells, as the keyword of a call or the key of a dictionary."""
         return frozenset(name + b"=" for name in self._named & words if _keyword(name).search(text))
 
     @cached_property
@@ -224,7 +224,8 @@ def _written(owner: bytes, name: bytes) -> re.Pattern[bytes]:
 
 @cache
 def _keyword(name: bytes) -> re.Pattern[bytes]:
-    return re.compile(name + rb"(?<!\w" + name + rb")[\s\\]*=(?!=)")
+    """Matches the keyword of a call, and the key of a dictionary, which a call may spread."""
+    return re.compile(name + rb"(?<!\w" + name + rb")(?:[\s\\]*=(?!=)|[\"'][ \t]*:)")
 
 
 def _beginnings(parts: list[bytes]) -> Iterator[bytes]:

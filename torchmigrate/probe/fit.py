@@ -136,7 +136,7 @@ def best(torch: str, facts: Facts, gpus: Sequence[Gpu], cuda_major: str | None =
     """The build of a minor version that every GPU in ``gpus`` runs now; None where there is none.
 
     Rows that were read in a wheel go before documented ones, and those before builds that are only named; then the
-    release's default variant, then the newest CUDA. Without a GPU the CPU build is the one. ``cuda_major``
+    release's default variant, then the newest CUDA or ROCm. Without a GPU the CPU build is the one. ``cuda_major``
     asks for builds of one CUDA major.
     """
     builds = [
@@ -163,14 +163,14 @@ def next_torch(facts: Facts, gpus: Sequence[Gpu], above: str) -> Build | None:
 def newest_torch(facts: Facts, gpus: Sequence[Gpu], below: str | None = None) -> Build | None:
     """The best build of the newest release (before ``below``) that every GPU in ``gpus`` runs with this driver.
 
-    A CUDA build that is only named is none while a release before it has one that was published.
+    A CUDA or ROCm build that is only named is none while a release before it has one that was published.
     """
     named: Build | None = None
     for torch in reversed(matrix.versions()):
         if below is not None and matrix.number(torch) >= matrix.number(below):
             continue
         build = best(torch, facts, gpus)
-        if build and not (build.cuda and build.evidence == "named"):
+        if build and not (build.variant.startswith(("cu", "rocm")) and build.evidence == "named"):
             return build
         named = named or build
     return named

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -17,9 +16,11 @@ from torchmigrate.project import texts
 from torchmigrate.project.mentions import Assumption
 from torchmigrate.project.modules import module_path, stem
 from torchmigrate.project.project_links import ProjectLinks
+from torchmigrate.project.search import Search
 
 if TYPE_CHECKING:
     from torchmigrate.project.mentions import Mention
+    from torchmigrate.project.search import Sought
 
 UNSEEN = "only these files are seen, and others of their project may depend on the old code"
 """Why a fix is unsafe whose ground is that nothing else in the project …"""
@@ -30,13 +31,6 @@ T = TypeVar("T")
 
 class Incomplete(Exception):
     """A rule asks about a project of which not all files are known yet; it is asked again when they are."""
-
-
-_ROOM = 16 << 20
-"""Bytes of texts that are kept for the next search."""
-
-Sought = tuple[tuple[str, ...], tuple[str, ...]]
-"""Words and regular expressions that a file is searched for."""
 
 
 class Project:
@@ -68,22 +62,22 @@ class Project:
         self._shown = shown or {}
         self._root = root
         self._elsewhere: dict[tuple[str, ...], list[tuple[str, int, str]]] = {}
-        self._spelling: dict[
-            tuple[tuple[Sought, ...], str, tuple[str, ...] | None], list[tuple[str, int]]
-        ] = {}
-        self._texts: dict[str, bytes] = {}
-        self._room = _ROOM
+        self._search = Search(self._paths, self.text)
         self._once: dict[Hashable, Any] = {}
         for path in self._paths:
             self._by_stem.setdefault(stem(path), []).append(path)
 
     def __getstate__(self) -> dict[str, object]:
-        """Without the texts, which another process reads faster than it is sent them."""
-        return {**self.__dict__, "_texts": {}, "_room": _ROOM, "_once": {}}
+        """Without what was made once, which another process makes again faster than it is sent it."""
+        return {**self.__dict__, "_once": {}}
 
     def shown(self, path: str) -> str:
         """How messages name one of the files: as what is found in it would be shown."""
         return self._shown.get(path, path)
+
+    def inside(self, path: str) -> str:
+        """Where a file lies in its repository, as far as that is known."""
+        return os.path.relpath(path, self._root) if self._root else self.shown(path)
 
     def __contains__(self, path: str) -> bool:
         """Whether the file is one of those that are looked at."""
@@ -109,14 +103,6 @@ class Project:
             return self._read(path)
         except OSError:
             return None
-
-    def _kept(self, path: str) -> bytes | None:
-        """The text of a file that is searched for one thing after the other; a bounded number of them is kept."""
-        text = self._texts.get(path)
-        if text is None and (text := self.text(path)) is not None and len(text) <= self._room:
-            self._room -= len(text)
-            self._texts[path] = text
-        return text
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """What ``make`` gives, made once for each ``key``: what is asked of all files for each finding."""
@@ -176,37 +162,7 @@ class Project:
         Each comes with the line of the first expression. The words are plain text and searched first. Only the files
         ``among`` are searched, where they are given.
         """
-        beside = beside and os.path.abspath(beside)
-        paths = tuple(self._paths if among is None else among)
-        key = (sought, beside, None if among is None else paths)
-        if key not in self._spelling:
-            self._spelling[key] = list(self._search(sought, beside, paths))
-        return self._spelling[key]
-
-    def _search(
-        self, sought: tuple[Sought, ...], beside: str, paths: Sequence[str]
-    ) -> Iterator[tuple[str, int]]:
-        encoded = [
-            ([word.encode() for word in words], [expression.encode() for expression in expressions])
-            for words, expressions in sought
-        ]
-        for path in paths:
-            text = self._kept(path) if path != beside else None
-            if text is None:
-                continue
-            absent: set[bytes] = set()
-            for words, expressions in encoded:
-                if not absent.isdisjoint(words):
-                    continue
-                missing = next((word for word in words if word not in text), None)
-                if missing is not None:
-                    absent.add(missing)
-                    continue
-                # To compile an expression takes longer than to search most files: it is done where the words are.
-                found = [re.search(expression, text) for expression in expressions]
-                if all(found) and found[0] is not None:
-                    yield path, text.count(b"\n", 0, found[0].start()) + 1
-                    break
+        return self._search.find(sought, beside, among)
 
     def elsewhere(self, expressions: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
         """The first match of each of the regular ``expressions`` in each text file of the tree that is not looked at.

@@ -27,6 +27,8 @@ class Said:
     """Whether a rule asked about the project."""
     asked_elsewhere: bool = False
     """Whether it asked about files that no rule looks into."""
+    waits: bool = False
+    """Whether a rule has asked what is not known yet: the file is looked at again, and nothing else need be said now."""
     mentions: list[Mention] = field(default_factory=list)
     """The packages that a project file names."""
 
@@ -35,6 +37,8 @@ class Said:
 
         Raises SourceError and RecursionError, which are about the file and not about the rule.
         """
+        if self.waits:
+            return
         self.findings += self.noted(code, check, place)
         if code in self.faults:
             self.findings = [finding for finding in self.findings if finding.code != code]
@@ -51,6 +55,7 @@ class Said:
         except (SourceError, RecursionError):
             raise
         except Incomplete:
+            self.waits = True
             return []
         except Exception as error:
             self.faults[code] = fault(error, self.path, code, place())

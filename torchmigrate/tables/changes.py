@@ -115,6 +115,9 @@ class Change:
     """Spellings of which a file must have one for the change to be looked for: ``.add_`` of ``x.mul_(2).add_(y)``."""
     values: tuple[str, ...] = ()
     """The code of the arguments that it is about, as `fnmatch` reads it; empty: any."""
+    others: tuple[str, ...] = ()
+    """The code of other arguments of the call, or of their values, as `fnmatch` reads it: ``dynamo=True`` has to be given,
+    ``!dynamo=True`` must not be."""
     was: str = ""
     """What the old default does, in one clause."""
     instances: bool = False
@@ -220,6 +223,7 @@ def _change(kind: Kind, row: dict[str, Any]) -> Change:
     given["keywords"] = tuple(given.get("keywords", ()))
     given["values"] = tuple(given.get("values", ()))
     given["beside"] = tuple(given.get("beside", ()))
+    given["others"] = tuple(given.get("others", ()))
     given["recipes"] = tuple(_recipe(recipe) for recipe in given.pop("recipe", ()))
     return Change(kind=kind, **given)
 

@@ -262,7 +262,7 @@ def index_url(build: Build) -> str | None:
 
 
 def rank(build: Build) -> tuple[int, bool, bool, tuple[int, ...]]:
-    """What is recommended before what: how well it is known, the default variant, the release's own, the newest CUDA."""
+    """What is recommended before what: how well it is known, the default variant, the release's own, the newest toolkit."""
     evidence = ("named", "documented", "wheel").index(build.evidence)
     default = build.variant == default_variant(build.torch)
-    return evidence, default, not build.apart, number(build.cuda or "0")
+    return evidence, default, not build.apart, number(build.cuda or build.variant.removeprefix("rocm"))

@@ -40,6 +40,11 @@ def _unrelated() -> frozenset[str]:
     return frozenset(_table("unrelated.json")["projects"])
 
 
+def _is_unrelated(project: str) -> bool:
+    """Typeshed's stubs have no code (https://github.com/python/typeshed), and the rest is a table."""
+    return project.startswith("types-") or project in _unrelated()
+
+
 def _table(name: str) -> Any:
     return json.loads((resources.files("torchmigrate.tables") / "data" / name).read_text("utf-8"))
 
@@ -60,14 +65,14 @@ def is_known(project: str, version: str) -> bool:
     """Whether the table tells which torch a release requires; "" for the newest."""
     row = _rows().get(project)
     if row is None:
-        return project in _unrelated()
+        return _is_unrelated(project)
     return bool(row["torch"]) and _asked(row, version or row["newest"]) is not _UNREAD
 
 
 def refuses(project: str, version: str, torch: str) -> str:
     """Why a release of a package is not known to go with a torch release; empty if it is known to."""
     row = _rows().get(project)
-    if row is None and project in _unrelated():
+    if row is None and _is_unrelated(project):
         return ""
     unknown = f"which torch goes with {project} {version}".rstrip() + " is not known here"
     if row is None or "torch" not in row:

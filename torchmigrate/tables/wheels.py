@@ -13,28 +13,51 @@ from torchmigrate.tables.matrix import Build, rank
 PLATFORM = "linux_x86_64"
 """The platform that project files are judged for: the one that has every variant."""
 
-COMPLETE_SINCE: Version = (2, 4)
+COMPLETE_SINCE: Version = (2, 0)
 """The oldest release of which the tables have all variants, so that one that is missing was not published."""
+
+ROCM_COMPLETE_TO: Version = (2, 14)
+"""The newest release of which the tables have all ROCm variants."""
 
 
 def published(target: Version, variant: str) -> bool | None:
     """Whether the target has a variant; None where the tables do not say.
 
-    Only CUDA variants are told: the tables do not have all of the others.
+    Only CUDA and ROCm variants are told. Of a release newer than the tables' ROCm builds it is told that an old variant is
+    not there: none was ever published again after a release that was without it.
     """
-    if not variant.startswith("cu") or target < COMPLETE_SINCE or render(target) not in matrix.versions():
+    rocm = variant.startswith("rocm")
+    if (
+        not (rocm or variant.startswith("cu"))
+        or target < COMPLETE_SINCE
+        or render(target) not in matrix.versions()
+    ):
         return None
     found = next((build for build in _builds(target) if build.variant == variant), None)
+    if rocm and found is None and target > ROCM_COMPLETE_TO:
+        return False if last_with(variant) else None
     if found is not None and found.evidence == "named":
         return None
     return found is not None
 
 
 def last_with(variant: str) -> Version | None:
-    """The newest release that has a variant; None where that is not known, as it is if one is only named."""
+    """The newest release that has a variant; None where that is not known.
+
+    It is not known where one is only named, and of the ROCm variants of the newest release that the tables have them of.
+    """
     rows = [b for b in matrix.builds() if b.variant == variant and b.platform == PLATFORM]
     newest = max(rows, key=lambda build: matrix.number(build.torch), default=None)
-    return parse(newest.torch) if newest is not None and newest.evidence != "named" else None
+    if newest is None or newest.evidence == "named":
+        return None
+    last = parse(newest.torch)
+    return None if variant.startswith("rocm") and last == ROCM_COMPLETE_TO else last
+
+
+def variants(target: Version, kind: str) -> list[str]:
+    """The variants of the target that begin with ``kind`` (``rocm``), oldest first; not those that are only named."""
+    found = [b.variant for b in _builds(target) if b.variant.startswith(kind) and b.evidence != "named"]
+    return sorted(found, key=lambda variant: matrix.number(variant.removeprefix(kind)))
 
 
 def is_known(variant: str) -> bool:

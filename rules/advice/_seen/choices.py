@@ -1,10 +1,10 @@
-"""Where a program chooses a device by asking for CUDA, and what chooses any accelerator instead."""
+"""Where a program chooses a device by asking for one kind after the other, and what chooses any accelerator instead."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.semantics.dataflow import Escape
 from torchmigrate.semantics.resolve import leaf, string
@@ -13,6 +13,34 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 _FOUND = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
+
+ASKED = {
+    "torch.cuda.is_available": "cuda",
+    "torch.xpu.is_available": "xpu",
+    "torch.mps.is_available": "mps",
+    "torch.backends.mps.is_available": "mps",
+}
+"""What asks for a kind of device."""
+
+Parents = Mapping[ast.AST, ast.AST]
+
+
+class Choice(NamedTuple):
+    """What chooses among devices."""
+
+    instead: str
+    """What chooses any accelerator: a device, or its name."""
+    kinds: list[str]
+    """What is asked for today."""
+
+
+class _Branch(NamedTuple):
+    """One step of a choice: what is chosen where the test is true, and what remains where it is not."""
+
+    test: ast.expr
+    target: str
+    value: ast.expr
+    rest: ast.AST | None
 
 
 def tests(use: Use, ctx: Context) -> Iterator[ast.expr]:
@@ -24,32 +52,99 @@ def tests(use: Use, ctx: Context) -> Iterator[ast.expr]:
             return
 
 
-def instead(test: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> str | None:
-    """What says ``"cuda" if torch.cuda.is_available() else "cpu"`` for all accelerators: a device, or its name."""
-    choice = parents.get(test)
-    if isinstance(choice, ast.If) and choice.test is test:
-        (to, value), (other, otherwise) = _given(choice.body), _given(choice.orelse)
-        around = None
-        if to is None or to != other:
+def choice(test: ast.expr, use: Use, ctx: Context) -> Choice | None:
+    """The choice that begins with ``test``: ``"cuda" if torch.cuda.is_available() else "cpu"``, or a chain of such."""
+    parents = ctx.uses.flow.parents
+    first = _branch(_around(test, parents), parents)
+    if first is None or _is_rest(first.test, parents):
+        return None
+    kinds, values, rest = [ASKED[use.symbol]], [first.value], first.rest
+    while (after := _branch(rest, parents)) is not None:
+        asked = ctx.resolve(_last(after.test), use)
+        kind = ASKED.get(asked.names[0].removesuffix("()")) if asked is not None else None
+        if kind is None or after.target != first.target:
             return None
-    elif isinstance(choice, ast.IfExp) and choice.test is test:
-        value, otherwise, around = choice.body, choice.orelse, parents.get(choice)
-    else:
+        kinds.append(kind)
+        values.append(after.value)
+        rest = after.rest
+    otherwise = rest if isinstance(rest, ast.expr) else _given([] if rest is None else [rest], first.target)
+    if otherwise is None or [*map(_device, values), _device(otherwise)] != [*kinds, "cpu"]:
         return None
-    if value is None or otherwise is None or (_device(value), _device(otherwise)) != ("cuda", "cpu"):
-        return None
-    if isinstance(value, ast.Call) or (isinstance(around, ast.Call) and leaf(around.func) == "device"):
-        indexed = isinstance(around, ast.Call) and len(around.args) + len(around.keywords) > 1
-        return None if indexed and not isinstance(value, ast.Call) else _FOUND
-    return f"({_FOUND}).type"
+    return _instead(first.value, kinds, parents)
 
 
-def _given(body: list[ast.stmt]) -> tuple[str | None, ast.expr | None]:
-    """What the only statement of a body sets or returns, and to what."""
+def _instead(value: ast.expr, kinds: list[str], parents: Parents) -> Choice | None:
+    chosen = parents.get(value)
+    around = parents.get(chosen) if isinstance(chosen, ast.IfExp) else None
+    if isinstance(value, ast.Call):
+        return Choice(_FOUND, kinds)
+    if isinstance(around, ast.Call) and leaf(around.func) == "device":
+        return Choice(_FOUND, kinds) if len(around.args) + len(around.keywords) == 1 else None
+    return Choice(f"({_FOUND}).type", kinds)
+
+
+def _last(test: ast.expr) -> ast.expr:
+    """What is asked in the end: of ``hasattr(torch.backends, "mps") and torch.backends.mps.is_available()``."""
+    if not (isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)):
+        return test
+    *before, last = test.values
+    guarded = all(isinstance(one, ast.Call) and leaf(one.func) in ("hasattr", "is_built") for one in before)
+    return last if guarded else test
+
+
+def _around(test: ast.expr, parents: Parents) -> ast.AST | None:
+    """The choice that a test, or the end of one, decides."""
+    around = parents.get(test)
+    if isinstance(around, ast.BoolOp) and _last(around) is test:
+        test, around = around, parents.get(around)
+    return around if isinstance(around, (ast.If, ast.IfExp)) and around.test is test else None
+
+
+def _branch(node: ast.AST | None, parents: Parents) -> _Branch | None:
+    if isinstance(node, ast.IfExp):
+        return _Branch(node.test, "", node.body, node.orelse)
+    if not isinstance(node, ast.If) or len(node.orelse) > 1:
+        return None
+    for target in ("return", _target(node.body)):
+        value = _given(node.body, target)
+        if value is not None:
+            rest = node.orelse[0] if node.orelse else _after(node, parents) if target == "return" else None
+            return _Branch(node.test, target, value, rest)
+    return None
+
+
+def _after(node: ast.If, parents: Parents) -> ast.stmt | None:
+    """The statement after one that returns."""
+    beside = getattr(parents.get(node), "body", [])
+    at = beside.index(node) + 1 if node in beside else len(beside)
+    return beside[at] if at < len(beside) else None
+
+
+def _is_rest(test: ast.expr, parents: Parents) -> bool:
+    """Whether the choice that a test decides is what remains of another one, which says it all."""
+    chosen = parents.get(test)
+    around = parents.get(chosen) if chosen is not None else None
+    if isinstance(chosen, ast.IfExp):
+        return isinstance(around, ast.IfExp) and around.orelse is chosen
+    beside = getattr(around, "body", [])
+    before = beside[beside.index(chosen) - 1] if chosen in beside[1:] else around
+    branch = _branch(before, parents)
+    return branch is not None and branch.rest is chosen
+
+
+def _target(body: list[ast.stmt]) -> str:
+    only = body[0]
+    return ast.unparse(only.targets[0]) if isinstance(only, ast.Assign) else ""
+
+
+def _given(body: Sequence[ast.AST], target: str) -> ast.expr | None:
+    """What the only statement of a body sets ``target`` to, or returns."""
     only = body[0] if len(body) == 1 else None
-    if isinstance(only, ast.Assign) and len(only.targets) == 1:
-        return ast.unparse(only.targets[0]), only.value
-    return ("return", only.value) if isinstance(only, ast.Return) else (None, None)
+    if isinstance(only, ast.Return):
+        return only.value if target == "return" else None
+    if isinstance(only, ast.Assign) and len(only.targets) == 1 and ast.unparse(only.targets[0]) == target:
+        return only.value
+    return None
 
 
 def _device(node: ast.expr) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.resolve import leaf, string
 
-from .nodes import Function, class_around
+from .nodes import Function, class_around, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -19,7 +19,9 @@ _NUMBERS = frozenset(
     {"float", "finfo", "iinfo", "zeros_like", "new_zeros", "new_ones", "new_full", "new_tensor"}
 )
 _KEEPS = frozenset({"to", "bool", "unsqueeze", "view", "expand", "contiguous", "reshape"})
-_CHANGES = frozenset({"float", "int", "long", "type", "logical_not", "half", "bfloat16"})
+_CHANGES = frozenset(
+    {"float", "int", "long", "type", "logical_not", "half", "bfloat16", "abs", "neg", "clamp"}
+)
 _JOINS = frozenset({"logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "add", "mul"})
 """What puts two masks together."""
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
@@ -86,6 +88,9 @@ class Masks:
         return written[0] if len(written) == 1 and leaf(written[0].func) == "masked_fill_" else None
 
     def _called(self, node: ast.Call, scope: Scope, depth: int) -> Pattern | None:
+        returned = self._returned(node.func, scope)
+        if returned is not None:
+            return self.pattern(*returned, depth - 1)
         name, receiver = leaf(node.func), node.func.value if isinstance(node.func, ast.Attribute) else None
         resolved = self._ctx.uses.names.resolve(node.func, scope)
         of_torch = resolved is not None and "()" not in resolved.names[0]
@@ -107,6 +112,25 @@ class Masks:
             return None
         found = self.pattern(receiver, scope, depth - 1)
         return _changed(found) if name in _CHANGES else found
+
+    def _returned(self, function: ast.expr, scope: Scope) -> tuple[ast.expr, Scope] | None:
+        """What a function of the file, or a method of the class around, returns, where that is one expression."""
+        called: ast.AST | None = None
+        if isinstance(function, ast.Name):
+            owner = scope.find(function.id)
+            bindings = owner.bindings[function.id] if owner is not None else []
+            called = bindings[0].node if len(bindings) == 1 else None
+        elif isinstance(function, ast.Attribute) and ast.unparse(function.value) == "self":
+            around = class_around(self._use)
+            named = [part for part in around.body if isinstance(part, Function)] if around is not None else []
+            called = next((part for part in named if part.name == function.attr), None)
+        if not isinstance(called, Function):
+            return None
+        returns = [part.value for part in own(called.body) if isinstance(part, ast.Return)]
+        inside = next((one for one in self._ctx.uses.scopes.all if one.node is called), None)
+        if inside is None or len(returns) != 1 or returns[0] is None:
+            return None
+        return returns[0], inside
 
     def _are_joined(self, sides: list[ast.expr], scope: Scope, depth: int) -> bool:
         """Whether patterns are put together, with each other or with numbers: ``causal + local``, ``(1 - causal) * -1e4``."""

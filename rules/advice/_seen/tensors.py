@@ -85,7 +85,7 @@ def is_test(node: ast.expr, use: Use, ctx: Context, scope: Scope) -> bool:
     if isinstance(node, ast.Compare):
         ordered = all(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in node.ops)
         return (ordered or _is_number(node)) and any(
-            _is_scalar(part, use, ctx) for part in (node.left, *node.comparators)
+            _is_scalar(part, use, ctx, scope) for part in (node.left, *node.comparators)
         )
     if (
         isinstance(node, ast.Call)
@@ -94,7 +94,7 @@ def is_test(node: ast.expr, use: Use, ctx: Context, scope: Scope) -> bool:
         and node.args
     ):
         return is_test(node.args[0], use, ctx, scope)
-    return isinstance(node, ast.Call) and leaf(node.func) in _TESTS and _is_scalar(node, use, ctx)
+    return isinstance(node, ast.Call) and leaf(node.func) in _TESTS and _is_scalar(node, use, ctx, scope)
 
 
 def _is_given(node: ast.Name, scope: Scope) -> bool:
@@ -117,8 +117,11 @@ def _is_number(node: ast.Compare) -> bool:
     return equal and isinstance(right, ast.Constant) and type(right.value) in (int, float)
 
 
-def _is_scalar(node: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether an expression reduces a tensor to one value."""
+def _is_scalar(node: ast.expr, use: Use, ctx: Context, scope: Scope) -> bool:
+    """Whether an expression reduces a tensor to one value, itself or where its variable is set."""
+    if isinstance(node, ast.Name):
+        value = ctx.uses.flow.definition(node, scope)
+        return isinstance(value, ast.Call) and _is_scalar(value, use, ctx, scope)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     resolved = ctx.resolve(node.func, use)

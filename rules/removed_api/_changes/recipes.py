@@ -177,7 +177,8 @@ def _renamed(recipe: Recipe, use: Use, ctx: Context) -> list[Edit] | None:
         named = ctx.rebound(use, new) if plain and same else None
         if named is not None:
             return [named]
-        if use.kind in (Kind.STRING, Kind.ASSIGNMENT) or not isinstance(use.node, ast.expr):
+        is_set = use.kind is Kind.ASSIGNMENT and not recipe.same
+        if is_set or use.kind is Kind.STRING or not isinstance(use.node, ast.expr):
             return None
         return [ctx.renamed(use, new)]
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.resolve import leaf
@@ -144,7 +145,8 @@ def is_tensor(node: ast.expr, use: Use, ctx: Context, depth: int = _DEPTH) -> bo
         return False
     if isinstance(node, ast.Name):
         value = ctx.uses.flow.definition(node, use.place.scope)
-        return is_tensor(value, use, ctx, depth - 1) if value is not None else _is_annotated(node, use, ctx)
+        known = is_tensor(value, use, ctx, depth - 1) if value is not None else _is_annotated(node, use, ctx)
+        return known or _is_tested(node, use, ctx)
     if isinstance(node, ast.Call):
         resolved = ctx.resolve(node, use)
         if resolved is not None and resolved.certain and resolved.names[0] in _MAKERS:
@@ -169,3 +171,25 @@ def _is_annotated(name: ast.Name, use: Use, ctx: Context) -> bool:
     annotation = bindings[0].node.annotation
     resolved = ctx.resolve(annotation, use) if annotation is not None else None
     return resolved is not None and resolved.certain and resolved.names[0] in _CLASSES
+
+
+def _is_tested(name: ast.Name, use: Use, ctx: Context) -> bool:
+    """Whether the use stands below ``if isinstance(name, torch.Tensor):``, where nothing binds the name anew."""
+    owner = use.place.scope.find(name.id)
+    bound = {binding.node for binding in owner.bindings[name.id]} if owner is not None else set()
+    for inner, outer in pairwise(use.place.outwards()):
+        statement = outer.statement
+        if isinstance(statement, ast.If) and inner.statement in statement.body:
+            test = statement.test
+            parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+            is_kept = bound.isdisjoint(node for below in statement.body for node in ast.walk(below))
+            if is_kept and any(_says_tensor(part, name, use, ctx) for part in parts):
+                return True
+    return False
+
+
+def _says_tensor(test: ast.expr, name: ast.Name, use: Use, ctx: Context) -> bool:
+    match test:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=tested), kind]):
+            return tested == name.id and ctx.is_named(kind, use, *_CLASSES)
+    return False

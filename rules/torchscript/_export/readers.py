@@ -22,7 +22,7 @@ from .sizes import differs
 if TYPE_CHECKING:
     from torchmigrate.api import Context
     from torchmigrate.project.mentions import Mention
-    from torchmigrate.project.project import Sought
+    from torchmigrate.project.search import Sought
 
 SAVED, LOADED = "TorchScript file saved", "TorchScript file loaded"
 LITE_SAVED = "Lite Interpreter file saved"

@@ -12,6 +12,7 @@ import contextlib
 import gc
 import json
 import os
+import pickle
 import sys
 import time
 import warnings
@@ -88,6 +89,9 @@ def read_inputs(path: str, method: str, names: list[str]) -> list[tuple[Any, ...
     torch = State.torch
     try:
         value = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        # What torch says then begins with how to load it all the same.
+        raise Refusal("the inputs file holds more than tensors, numbers and text, or is damaged") from None
     except Exception as error:
         raise Refusal(f"the inputs file cannot be loaded with weights_only: {first_line(error)}") from None
     if isinstance(value, dict) and method in value:

@@ -1,0 +1,42 @@
+"""What a call gives: beside the argument that a change is about, and by ``**``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.tables.changes import Change
+
+
+def is_met(call: ast.Call, change: Change) -> bool:
+    """Whether a call gives the other arguments that a change wants, and none that it does not."""
+    values = (keyword.value for keyword in call.keywords)
+    codes = [ast.unparse(one) for one in (*call.args, *call.keywords, *values)] if change.others else []
+    return all(
+        any(fnmatchcase(code, other.removeprefix("!")) for code in codes) is not other.startswith("!")
+        for other in change.others
+    )
+
+
+def spread(call: ast.Call, use: Use, ctx: Context) -> Iterator[ast.keyword]:
+    """The keywords of the dictionaries that a call spreads, where the file writes them: ``options = {"verbose": True}``."""
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            yield from entries(keyword.value, use, ctx)
+
+
+def entries(given: ast.expr, use: Use, ctx: Context) -> Iterator[ast.keyword]:
+    """What a dictionary that is written as ``{"name": value}`` or ``dict(name=value)`` holds, as keywords."""
+    kept = ctx.uses.flow.definition(given, use.place.scope) if isinstance(given, ast.Name) else None
+    written = kept or given
+    if isinstance(written, ast.Dict):
+        for key, value in zip(written.keys, written.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                end = {"end_lineno": value.end_lineno, "end_col_offset": value.end_col_offset}
+                yield ast.keyword(key.value, value, lineno=key.lineno, col_offset=key.col_offset, **end)
+    elif isinstance(written, ast.Call) and isinstance(written.func, ast.Name) and written.func.id == "dict":
+        yield from (keyword for keyword in written.keywords if keyword.arg is not None)

@@ -1,0 +1,89 @@
+"""A setting of the compiler that is given by its name.
+
+Why: `config.patch` and the `options` of `torch.compile` take settings by their names, and refuse one that is gone; one that is
+deprecated warns, or does nothing.
+
+    with torch._dynamo.config.patch(cache_size_limit=64): ...
+
+What to do: drop the setting, or give the one that takes its place; `torchmigrate ledger NAME` shows which releases have a name.
+
+Source: `torchmigrate/tables/data/changes.toml`, and `torchmigrate/tables/api.py`, a table read from the wheels of torch 2.0 to
+2.15.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Kind, Rule, Severity
+from torchmigrate.semantics.guards import reach
+from torchmigrate.tables import api, changes
+
+from ._changes.arguments import entries, spread
+from ._changes.prepared import is_guarded
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+_COMPILE = "torch.compile"
+_PATCHES = {
+    f"{module}.patch": module
+    for module in ("torch._dynamo.config", "torch._inductor.config", "torch._functorch.config")
+}
+_CHANGES = changes.by_symbol(changes.Kind.REMOVED, changes.Kind.DEPRECATED, changes.Kind.DOCUMENTED)
+
+rule = Rule(
+    code="RM735",
+    symbols=(_COMPILE, *_PATCHES),
+    pairs={_COMPILE: ("options=",), **dict.fromkeys(_PATCHES, ())},
+    kinds=frozenset({Kind.CALL}),
+)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    call = use.call
+    if call is None:
+        return
+    module = _PATCHES.get(use.symbol, "torch._inductor.config")
+    for given in _options(call, use, ctx) if use.symbol == _COMPILE else _patched(call, use, ctx):
+        name = f"{module}.{given.arg}"
+        told = _told(name, ctx)
+        if told is not None and not is_guarded(use, ctx, reach(use, ctx.uses)):
+            severity, state, source = told
+            yield ctx.finding(
+                use, f"`{name}` {state}", severity=severity, span=ctx.source.span(given), source=source
+            )
+
+
+def _options(call: ast.Call, use: Use, ctx: Context) -> Iterator[ast.keyword]:
+    """The options of Inductor; other backends have their own."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    backend = given.get("backend")
+    if backend is None or ast.unparse(backend) == "'inductor'":
+        yield from entries(given["options"], use, ctx) if "options" in given else ()
+
+
+def _patched(call: ast.Call, use: Use, ctx: Context) -> Iterator[ast.keyword]:
+    """``patch(name=…)``, ``patch("name", …)``, ``patch({"name": …})``."""
+    yield from (keyword for keyword in call.keywords if keyword.arg is not None)
+    yield from spread(call, use, ctx)
+    match call.args:
+        case [ast.Constant(value=str(name)) as first, value]:
+            end = {"end_lineno": value.end_lineno, "end_col_offset": value.end_col_offset}
+            yield ast.keyword(name, value, lineno=first.lineno, col_offset=first.col_offset, **end)
+        case [first]:
+            yield from entries(first, use, ctx)
+
+
+def _told(name: str, ctx: Context) -> tuple[Severity, str, str | None] | None:
+    """How bad it is to give a setting at the target, what there is to say of it, and where that is from."""
+    target = ctx.options.target
+    if (change := _CHANGES.get(name)) is not None:
+        return change.severity(target), f"{change.state(target)}; {change.instead}", change.source
+    entry = api.find(name)
+    if entry is None or target in entry.present or not any(run[0] <= target for run in entry.present.runs()):
+        return None
+    return Severity.ERROR, "is gone: no such setting at the target", None

@@ -1,0 +1,81 @@
+"""The files of a project, searched for what their texts spell."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+Sought = tuple[tuple[str, ...], tuple[str, ...]]
+"""Words and regular expressions that a file is searched for."""
+
+_ROOM = 16 << 20
+"""Bytes of texts that are kept for the next search."""
+
+
+class Search:
+    """Searches files for one thing after the other; a bounded number of their texts is kept, and what was found."""
+
+    def __init__(self, paths: Collection[str], read: Callable[[str], bytes | None]) -> None:
+        self._paths = paths
+        self._read = read
+        self._found: dict[tuple[tuple[Sought, ...], str, tuple[str, ...] | None], list[tuple[str, int]]] = {}
+        self._having: dict[str, set[str]] = {}
+        """The files that have a word: of one name, rules seek several things."""
+        self._texts: dict[str, bytes] = {}
+        self._room = _ROOM
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the texts, which another process reads faster than it is sent them."""
+        return {**self.__dict__, "_texts": {}, "_room": _ROOM}
+
+    def find(
+        self, sought: tuple[Sought, ...], beside: str, among: Sequence[str] | None
+    ) -> list[tuple[str, int]]:
+        """See `torchmigrate.project.project.Project.spelling`."""
+        beside = beside and os.path.abspath(beside)
+        key = (sought, beside, None if among is None else tuple(among))
+        if key not in self._found:
+            paths = self._with_first([words for words, _ in sought]) if among is None else among
+            self._found[key] = list(self._spelling(sought, beside, paths))
+        return self._found[key]
+
+    def _spelling(
+        self, sought: tuple[Sought, ...], beside: str, paths: Iterable[str]
+    ) -> Iterator[tuple[str, int]]:
+        encoded = [([*map(str.encode, words)], [*map(str.encode, regexes)]) for words, regexes in sought]
+        for path in paths:
+            text = self._text(path) if path != beside else None
+            if text is None:
+                continue
+            for words, expressions in encoded:
+                if not all(word in text for word in words):
+                    continue
+                # To compile an expression takes longer than to search most files: it is done where the words are.
+                found = [re.search(expression, text) for expression in expressions]
+                if all(found) and found[0] is not None:
+                    yield path, text.count(b"\n", 0, found[0].start()) + 1
+                    break
+
+    def _with_first(self, choices: Sequence[tuple[str, ...]]) -> Collection[str]:
+        """The files that have the first word of one of the ``choices``; all, where one has no words."""
+        if not all(choices):
+            return self._paths
+        words = {words[0] for words in choices}
+        new = {word: set[str]() for word in words - self._having.keys()}
+        having = [(word.encode(), paths) for word, paths in new.items()]
+        for path in self._paths if new else ():
+            text = self._text(path) or b""
+            for word, paths in having:
+                if word in text:
+                    paths.add(path)
+        self._having |= new
+        found = set[str]().union(*(self._having[word] for word in words))
+        return [path for path in self._paths if path in found]
+
+    def _text(self, path: str) -> bytes | None:
+        text = self._texts.get(path)
+        if text is None and (text := self._read(path)) is not None and len(text) <= self._room:
+            self._room -= len(text)
+            self._texts[path] = text
+        return text
