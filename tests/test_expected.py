@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.support import settings_of
 from torchmigrate.engine.engine import Engine
-from torchmigrate.model.findings import FileResult
+from torchmigrate.model.findings import FileResult, Finding, Location
 from torchmigrate.model.vocabulary import Kind
 from torchmigrate.project.expected import Expected
 from torchmigrate.project.files import Input
 from torchmigrate.project.mentions import Facts, Mention
 from torchmigrate.project.project import Incomplete, Project
+from torchmigrate.project.said import Said
 from torchmigrate.run import runner
 from torchmigrate.run.profiles import everywhere
 from torchmigrate.run.tree import Tree
@@ -94,6 +97,20 @@ def test_whatever_else_is_asked_has_to_wait() -> None:
         expected.begin()
     with pytest.raises(Incomplete):
         assert "a.py" in expected
+
+
+def test_a_file_that_has_to_wait_is_asked_for_no_more_findings() -> None:
+    said, asked = Said("a.py"), []
+
+    def check(code: str) -> Iterator[Finding]:
+        asked.append(code)
+        raise Incomplete
+        yield
+
+    for code in ("TS101", "TS102"):
+        said.ask(code, partial(check, code), lambda: Location(1, 1, 1, 1))
+    assert asked == ["TS101"]
+    assert said.noted("TS103", lambda: ["a note"], lambda: Location(1, 1, 1, 1)) == ["a note"]
 
 
 def test_an_assumption_holds_as_long_as_the_answer_is_the_same() -> None:

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from tests.support import fix_text, settings_of
 from torchmigrate.cli.commands import cli
+from torchmigrate.project import search
 from torchmigrate.project.files import Input
 from torchmigrate.project.project import Project
 from torchmigrate.run import runner
@@ -130,6 +131,25 @@ def test_other_files_are_searched_for_what_they_spell() -> None:
     )
     found = Project(files, files.__getitem__).spelling(*sought, beside="/p/here.py")
     assert found == [("/p/call.py", 2), ("/p/string.py", 3)]
+
+
+def test_of_a_word_several_things_are_asked_of_the_files_that_have_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(search, "_ROOM", 0)
+    files = {"/p/a.py": b"Model(1)", "/p/b.py": b"pass", "/p/c.py": b"class Big(Model): ..."}
+    read: list[str] = []
+
+    def text(path: str) -> bytes:
+        read.append(path)
+        return files[path]
+
+    project = Project(files, text)
+    assert project.spelling((("Model",), (r"Model\(",)), beside="") == [("/p/a.py", 1)]
+    read.clear()
+    assert project.spelling((("Model", "class"), (r"class \w+\(Model",)), beside="") == [("/p/c.py", 1)]
+    assert read == ["/p/a.py", "/p/c.py"]
+    assert project.spelling(((), (r"pass|Big",)), beside="/p/c.py") == [("/p/b.py", 1)]
 
 
 def test_another_file_is_named_from_the_working_directory(

@@ -27,7 +27,7 @@ class Importing:
 
     def __init__(self, exported: Mapping[str, Collection[str]]) -> None:
         self._modules: dict[bytes, set[bytes]] = {}
-        self._packages: set[bytes] = set()
+        """What the modules of a name export; those without one are packages, as ``from . import`` means them."""
         headers = []
         for path, names in exported.items():
             if language_of(path) is not None:
@@ -36,8 +36,14 @@ class Importing:
             encoded = {name.encode() for name in names}
             self._modules.setdefault(os.fsencode(os.path.basename(module_path(path))), set()).update(encoded)
             if os.path.splitext(os.path.basename(path))[0] == "__init__":
-                self._packages |= encoded
+                self._modules.setdefault(b"", set()).update(encoded)
         self._includes = _includes(headers)
+        exporting: dict[bytes, set[bytes]] = {}
+        for module, exports in self._modules.items():
+            for export in exports:
+                exporting.setdefault(export, set()).add(module)
+        self._beside = min(self._modules, exporting, key=len)
+        """Modules with their names, or names with their modules: of which there are fewer, which is faster to look for."""
 
     def concerns(self, path: str, text: bytes) -> bool:
         """Whether the file at ``path`` includes a header, or imports a name, its module, or all that is in there."""
@@ -52,16 +58,13 @@ class Importing:
         )
 
     def _may_be_spelled(self, text: bytes) -> bool:
-        if _STAR.search(text):
-            return True
-        return any(name in text for name in self._packages) or any(
-            module in text and any(name in text for name in names) for module, names in self._modules.items()
+        return _STAR.search(text) is not None or any(
+            one in text and any(other in text for other in others) for one, others in self._beside.items()
         )
 
     def _of(self, module: bytes) -> set[bytes]:
         """What is exported by the modules that a dotted name may mean."""
-        stem = module.rpartition(b".")[2].strip()
-        return self._modules.get(stem, set()) if stem else self._packages
+        return self._modules.get(module.rpartition(b".")[2].strip(), set())
 
     def _takes(self, module: bytes, listed: bytes, text: bytes) -> bool:
         """Whether ``from module import …`` takes one of the names or one of the modules, or hands all of them on."""

@@ -68,7 +68,7 @@ class Flow:
     def definition(self, read: ast.Name, scope: Scope) -> ast.expr | None:
         """The expression whose value a variable certainly has where it is read, if one is assigned to it."""
         owner = scope.find(read.id)
-        if owner is None:
+        if owner is None or all(binding.value is None for binding in owner.bindings[read.id]):
             return None
         reaching = self.reaching(read.id, owner)
         state = reaching.reads.get(read)
@@ -155,13 +155,25 @@ def _sole_target(statement: ast.Assign | ast.AnnAssign) -> ast.AST | None:
     return statement.targets[0] if len(statement.targets) == 1 else None
 
 
+class _Naming(dict[type, tuple[str, ...]]):
+    """The fields of each class of nodes with the names that it binds or reads."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        named = ("id", "arg", "name", "asname", "names", "rest")
+        self[kind] = tuple(field for field in kind._fields if field in named)
+        return self[kind]
+
+
+_naming = _Naming()
+
+
 def _names(statement: ast.stmt) -> set[str | None]:
-    """Every name in a statement, in whatever role, and None for what may leave the scope or a loop."""
+    """Every name that a statement binds or reads, and None for what may leave the scope or a loop."""
     found: set[str | None] = set()
     for node in nodes.walk(statement):
         if isinstance(node, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
             found.add(None)
-        for field_name in node._fields:
+        for field_name in _naming[type(node)]:
             value = getattr(node, field_name, None)
             for item in value if isinstance(value, list) else (value,):
                 if isinstance(item, str):

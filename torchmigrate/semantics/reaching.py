@@ -90,11 +90,15 @@ class Reaching:
             if any(argument is not None and argument.arg == self.name for argument in every):
                 return
         body = node.body if isinstance(node.body, list) else [node.body]
-        inner = [part for statement in body for part in nodes.walk(statement)]
-        declared = [n for n in inner if isinstance(n, (ast.Global, ast.Nonlocal)) and self.name in n.names]
-        names = [n for n in inner if isinstance(n, ast.Name) and n.id == self.name]
+        declared, names = False, []
+        for part in (part for statement in body for part in nodes.walk(statement)):
+            if isinstance(part, ast.Name):
+                if part.id == self.name:
+                    names.append(part)
+            elif isinstance(part, (ast.Global, ast.Nonlocal)):
+                declared = declared or self.name in part.names
         if any(not isinstance(n.ctx, ast.Load) for n in names):
-            self.unclear |= bool(declared)
+            self.unclear |= declared
             return  # a variable of its own
         self.captured.extend(names)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 from torchmigrate.gates.watch import Watch
 from torchmigrate.model.vocabulary import Kind
@@ -19,11 +19,11 @@ from torchmigrate.text.source import Source
 
 _PATCHERS = frozenset({"patch", "setattr", "delattr", "spy", "stub"})
 _PATCHED_OBJECT = frozenset({"setattr", "delattr", "object", "spy", "stub"})
+_Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _INSTANCE_CHECKS = frozenset({"isinstance", "issubclass"})
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(NamedTuple):
     """What the walk knows about the expression it is in."""
 
     parents: tuple[ast.AST, ...]
@@ -35,10 +35,9 @@ class Surroundings:
     located: bool = True
     """Whether positions are exact; those inside an f-string are not before Python 3.12."""
 
-    def inside(self, node: ast.AST, **changes: object) -> Surroundings:
+    def inside(self, node: ast.AST) -> Surroundings:
         """The surroundings of a child of ``node``."""
-        values = {"shadowed": self.shadowed, "kind": self.kind, "located": self.located, **changes}
-        return Surroundings((*self.parents, node), **values)  # type: ignore[arg-type]
+        return Surroundings((*self.parents, node), self.shadowed, self.kind, None, self.located)
 
 
 class Walk:
@@ -64,13 +63,15 @@ class Walk:
         plain = around.inside(node)
         for name in node._fields:
             value = getattr(node, name, None)
+            if not value:
+                continue
             inner = plain
             if name in ("annotation", "returns"):
-                inner = around.inside(node, kind=Kind.ANNOTATION)
+                inner = plain._replace(kind=Kind.ANNOTATION)
             elif name == "bases" or (name == "keywords" and isinstance(node, ast.ClassDef)):
-                inner = around.inside(node, kind=Kind.BASE)
-            elif name == "decorator_list":
-                inner = around.inside(node, decorated=node)
+                inner = plain._replace(kind=Kind.BASE)
+            elif isinstance(node, _Definition) and name == "decorator_list":
+                inner = plain._replace(decorated=node)
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST) and not isinstance(child, ast.stmt):
                     self._visit(child, inner)
@@ -92,14 +93,14 @@ class Walk:
                 arguments.kwarg,
             ]
             bound = {argument.arg for argument in every if argument is not None}
-            self._children(node, replace(around, shadowed=around.shadowed | bound))
+            self._children(node, around._replace(shadowed=around.shadowed | bound))
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             bound = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-            self._children(node, replace(around, shadowed=around.shadowed | bound))
+            self._children(node, around._replace(shadowed=around.shadowed | bound))
         elif isinstance(node, ast.JoinedStr) and sys.version_info < (3, 12):
             for part in ast.walk(node):
                 ast.copy_location(part, node)
-            self._children(node, replace(around, located=False))
+            self._children(node, around._replace(located=False))
         elif isinstance(node, ast.Constant):
             if around.kind is Kind.ANNOTATION and isinstance(node.value, str):
                 self._string_annotation(node, around)
@@ -145,7 +146,8 @@ class Walk:
 
     def _call(self, node: ast.Call, around: Surroundings) -> None:
         function = leaf(node.func)
-        arguments = around.inside(node, kind=around.kind if around.kind is Kind.ANNOTATION else None)
+        inside = around.inside(node)._replace(kind=None)
+        arguments = inside._replace(kind=Kind.ANNOTATION) if around.kind is Kind.ANNOTATION else inside
         if literal_getattr(node) is not None:
             resolved = self._resolve(node, around)
             hit = self._hit(resolved)
@@ -159,10 +161,10 @@ class Walk:
                 self._add(*hit, kind, node, around, resolved.certain)
         if function in _PATCHERS and node.args:
             self._patched_name(node.args[0], arguments)
-        self._visit(node.func, around.inside(node, decorated=around.decorated, kind=None))
+        self._visit(node.func, inside._replace(decorated=around.decorated) if around.decorated else inside)
         for index, argument in enumerate(node.args):
             checked = function in _INSTANCE_CHECKS and index == 1
-            self._visit(argument, replace(arguments, kind=Kind.ISINSTANCE) if checked else arguments)
+            self._visit(argument, arguments._replace(kind=Kind.ISINSTANCE) if checked else arguments)
         for keyword in node.keywords:
             variable = self._watch.variable(keyword.arg)  # `os.environ.update(NAME="1")`
             if variable is not None and keyword.arg is not None:
