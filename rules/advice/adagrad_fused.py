@@ -1,4 +1,4 @@
-"""`Adagrad` without `fused`, which torch 2.12 has for CUDA too.
+r"""`Adagrad` without `fused`, which torch 2.12 has for CUDA too.
 
 Why: `fused=True` makes one kernel of the whole step. Adam, AdamW and SGD had it on CUDA before; for Adagrad it was there
 for CPUs only, and is for CUDA since torch 2.12. The default is the `foreach` implementation on CUDA, and a loop over the
@@ -15,9 +15,11 @@ Brings: fewer launches and less memory traffic in each step, as the release blog
 When not: gradients are sparse (`nn.Embedding(sparse=True)`) or complex, the step has to be differentiable, or results have
 to be equal to the last bit. Files that make sparse gradients are left alone, and tests.
 
-Measure: `python -m timeit -s "import torch; p = [torch.randn(256, 256, device='cuda', requires_grad=True) for _ in
-range(200)]; o = torch.optim.Adagrad(p, fused=True); [setattr(x, 'grad', torch.randn_like(x)) for x in p]"
-"o.step(); torch.cuda.synchronize()"`, and again without `fused`.
+Measure: this, and again without `fused`:
+
+    python -m timeit -s "import torch; p = [torch.randn(256, 256, device='cuda', requires_grad=True) for _ in range(200)]" \
+        -s "o = torch.optim.Adagrad(p, fused=True); [setattr(x, 'grad', torch.randn_like(x)) for x in p]" \
+        "o.step(); torch.cuda.synchronize()"
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.11 and 2.12 wheels: torch/optim/adagrad.py
 (`_device_dtype_check_for_fused`).

@@ -1,4 +1,4 @@
-"""`sdpa_kernel` allows flash attention and not cuDNN's, which is the faster one on H100.
+r"""`sdpa_kernel` allows flash attention and not cuDNN's, which is the faster one on H100.
 
 Why: torch 2.5 added cuDNN's fused attention and takes it by itself on H100 and newer GPUs. A list of allowed backends that
 was written before shuts it out.
@@ -15,9 +15,12 @@ When not: the block calls neither `scaled_dot_product_attention` nor a model, th
 flash attention, or another block of the function allows the plain attention alone, to compare (then nothing is said); the block
 needs flash attention's exact results, or runs on older GPUs.
 
-Measure: `python -m timeit -s "import torch; from torch.nn.attention import *; q = torch.randn(8, 16, 4096, 128, device='cuda',
-dtype=torch.bfloat16); f = torch.nn.functional.scaled_dot_product_attention; c =
-sdpa_kernel(SDPBackend.CUDNN_ATTENTION); c.__enter__()" "f(q, q, q); torch.cuda.synchronize()"`, and with `FLASH_ATTENTION`.
+Measure: this, and again with `FLASH_ATTENTION`:
+
+    python -m timeit -s "import torch; from torch.nn.attention import SDPBackend, sdpa_kernel" \
+        -s "q = torch.randn(8, 16, 4096, 128, device='cuda', dtype=torch.bfloat16)" \
+        -s "c = sdpa_kernel(SDPBackend.CUDNN_ATTENTION); c.__enter__()" \
+        "torch.nn.functional.scaled_dot_product_attention(q, q, q); torch.cuda.synchronize()"
 
 Source: https://pytorch.org/blog/pytorch2-5/; torch 2.5 and 2.15 wheels: torch/nn/attention/__init__.py (`sdpa_kernel`).
 """

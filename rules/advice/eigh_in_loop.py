@@ -1,4 +1,4 @@
-"""`torch.linalg.eigh` of one matrix after the other, where one call takes the whole batch.
+r"""`torch.linalg.eigh` of one matrix after the other, where one call takes the whole batch.
 
 Why: `eigh` and `eigvalsh` take a batch of matrices. On CUDA each call for one small matrix leaves most of the GPU idle,
 and torch 2.12 hands a whole batch to cuSOLVER's `syevj_batched`.
@@ -17,8 +17,10 @@ When not: the matrices have different sizes, each one depends on the result of t
 with their vectors do not fit into memory. On a CPU little changes. Nothing is said where the function solves the same
 tensor whole too.
 
-Measure: `python -m timeit -s "import torch; a = torch.randn(500, 32, 32, device='cuda'); a = a + a.mT"
-"torch.linalg.eigh(a); torch.cuda.synchronize()"`, and again with `[torch.linalg.eigh(m) for m in a]`.
+Measure: this, and again with `[torch.linalg.eigh(m) for m in a]`:
+
+    python -m timeit -s "import torch; a = torch.randn(500, 32, 32, device='cuda'); a = a + a.mT" \
+        "torch.linalg.eigh(a); torch.cuda.synchronize()"
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.15 wheel: torch/linalg/__init__.py (`eigh`).
 """

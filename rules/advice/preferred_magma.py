@@ -1,4 +1,4 @@
-"""MAGMA preferred for linear algebra on CUDA, which torch 2.12 gives up.
+r"""MAGMA preferred for linear algebra on CUDA, which torch 2.12 gives up.
 
 Why: torch 2.12 deprecates MAGMA for CUDA and solves by cuSOLVER; from 2.12 on `linalg.eigh` goes to `syevj_batched`
 whatever is preferred. The switch that prefers MAGMA was a way around slow solvers of older releases, and now keeps the
@@ -15,8 +15,10 @@ Brings: up to 100 times as fast a batched `eigh`, as the release blog says.
 When not: the project still runs on older releases, where the switch was measured to help; there, let the version decide.
 On ROCm it stays. Nothing is said under a test that names either.
 
-Measure: `python -m timeit -s "import torch; a = torch.randn(500, 32, 32, device='cuda'); a = a + a.mT"
-"torch.linalg.eigh(a); torch.cuda.synchronize()"`, with and without the switch behind `import torch;`.
+Measure: this, with and without the switch behind `import torch;`:
+
+    python -m timeit -s "import torch; a = torch.randn(500, 32, 32, device='cuda'); a = a + a.mT" \
+        "torch.linalg.eigh(a); torch.cuda.synchronize()"
 
 What to do: remove the call, or guard it by `torch.__version__`.
 

@@ -82,7 +82,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         around = use.parents[-1]
         text = around if isinstance(around, ast.JoinedStr) else use.node
         assert isinstance(text, ast.expr)
-        packed_here = list(commands.archived(_text(text)))
+        packed_here = list(commands.archived(_text(text, use, ctx)))
         otherwise = any(one.handler and _loads_otherwise(one.handler, ctx.project) for one in packed_here)
         if packed_here and not otherwise and _is_run(text, use, ctx):
             yield ctx.finding(use, span=ctx.source.span(text))
@@ -96,10 +96,19 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         yield ctx.finding(use, span=ctx.source.span(packed))
 
 
-def _text(node: ast.expr) -> str:
-    """The command that a string holds, with shell variables for the values in an f-string."""
-    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-    return "".join(part if (part := string(one)) is not None else "${value}" for one in parts)
+def _text(node: ast.expr, use: Use, ctx: Context) -> str:
+    """The command that a string holds, with shell variables for the values in an f-string that are not written out."""
+    parts = [_value(one, use, ctx) for one in (node.values if isinstance(node, ast.JoinedStr) else [node])]
+    return "".join("${value}" if part is None else part for part in parts)
+
+
+def _value(node: ast.expr, use: Use, ctx: Context) -> str | None:
+    if isinstance(node, ast.FormattedValue):
+        node = node.value
+    if isinstance(node, ast.Name):
+        value = ctx.uses.flow.definition(node, use.place.scope)
+        return string(value) if value is not None else None
+    return string(node)
 
 
 def _is_run(text: ast.expr, use: Use, ctx: Context) -> bool:

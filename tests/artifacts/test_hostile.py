@@ -119,6 +119,38 @@ def test_a_record_that_unpacks_to_far_more_is_not_unpacked(
     assert "unpacks to 8,388,608 bytes" in str(read(tmp_path, bomb).error)
 
 
+def test_sparse_tensors_are_no_alarm_and_modules_of_fx_hold_source(tmp_path: Path) -> None:
+    import torch
+
+    torch.save({"w": torch.eye(2).to_sparse()}, tmp_path / "sparse.pt")
+    assert reading.read(str(tmp_path / "sparse.pt")).error is None
+    torch.save(torch.fx.symbolic_trace(torch.nn.Linear(2, 2)), tmp_path / "traced.pt")
+    found = reading.read(str(tmp_path / "traced.pt"))
+    assert (found.kind, found.error) == (Kind.MODULE, None)
+    assert any("runs the Python source" in note for note in found.notes)
+
+
+def test_weights_that_unpack_to_far_more_or_are_not_all_there_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    file = io.BytesIO()
+    torch.save({"w": torch.arange(6.0)}, file)
+    with zipfile.ZipFile(file) as whole:
+        parts = {f"a/{name.partition('/')[2]}": whole.read(name) for name in whole.namelist()}
+    assert read(tmp_path, made.zipped(parts)).error is None
+    assert (
+        read(tmp_path, made.zipped({**parts, "a/data/0": b"\0" * 8})).error
+        == "its weights 'data/0' have 8 bytes of 24"
+    )
+    del parts["a/data/0"]
+    assert read(tmp_path, made.zipped(parts)).error == "its weights 'data/0' are missing"
+    monkeypatch.setattr(records, "MOST_READ", 1 << 20)
+    bomb = made.zipped({**parts, "a/data/0": b"\0" * (8 << 20)}, zipfile.ZIP_DEFLATED)
+    assert "unpacks to 8,388,608 bytes" in str(read(tmp_path, bomb).error)
+
+
 def test_a_record_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:

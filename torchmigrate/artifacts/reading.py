@@ -159,6 +159,7 @@ def _zip(path: str, size: int, file: IO[bytes]) -> Artifact:
             path, Kind.PACKAGE, size, producer="torch.package", notes=tuple(filter(None, (note,)))
         )
     if "data.pkl" in records:
+        records.check_sizes()
         return saved.read(path, size, records)
     return Artifact(path, Kind.OTHER, size, error="it is a zip file, and no model that is known here")
 

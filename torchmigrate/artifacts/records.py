@@ -83,15 +83,20 @@ class Records:
             raise _too_long(name, info)
         return data
 
+    def check_sizes(self) -> None:
+        """Raises `Unreadable` for a record that unpacks to far more than it takes, whether it is read here or not."""
+        for name, info in self._infos.items():
+            if info.file_size > max(MOST_READ, _PACKED * info.compress_size):
+                raise _too_long(name, info)
+
     def check(self) -> None:
         """Raises `Unreadable` for a record that is not what was written, by its checksum. All of the file is read.
 
         Of an archive of `torch.jit.save` alone this tells something: `torch.save` can be told to write no checksums.
         """
+        self.check_sizes()
         for name, info in self._infos.items():
             _check_open(name, info)
-            if info.file_size > max(MOST_READ, _PACKED * info.compress_size):
-                raise _too_long(name, info)
             try:
                 with self._zip.open(info) as record:
                     while record.read(_CHUNK):

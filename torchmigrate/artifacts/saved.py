@@ -6,6 +6,7 @@ Source: torch/serialization.py. Since torch 1.6 it is a zip file; before, pickle
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import IO, Any
 
 from torchmigrate.artifacts import names, pickles, tensors
@@ -53,7 +54,20 @@ def read(path: str, size: int, records: Records) -> Artifact:
         else None
     )
     form = f"zip, format {version}" if version else "zip"
-    return _artifact(path, size, pickles.read(io.BytesIO(records.read("data.pkl"))), form, since)
+    found = pickles.read(io.BytesIO(records.read("data.pkl")))
+    artifact = _artifact(path, size, found, form, since)
+    return artifact if artifact.error else replace(artifact, error=_lacking(found, records))
+
+
+def _lacking(found: Read, records: Records) -> str | None:
+    """What the records lack of the weights that the pickle names."""
+    for key, wanted in tensors.storages(found.value):
+        name = f"data/{key}"
+        if name not in records:
+            return f"its weights {name!r:.120} are missing"
+        if records.size(name) < wanted:
+            return f"its weights {name!r:.120} have {records.size(name):,} bytes of {wanted:,}"
+    return None
 
 
 def read_old(path: str, size: int, file: IO[bytes]) -> Artifact:
@@ -81,6 +95,8 @@ def _artifact(path: str, size: int, found: Read, form: str, since: str | None) -
     elif not running and (made := _class(found.value)) is not None:
         kind = Kind.MODULE
         notes.append(f"an instance of {made}, which has to be importable where it is loaded")
+    if any(name.module == "torch.fx.graph_module" for name in found.names):
+        notes.append("loading it runs the Python source that it holds, as modules of torch.fx do")
     if foreign and not running:
         notes.append(
             f"loading it imports {', '.join(map(str, foreign[:3]))}{' …' if len(foreign) > 3 else ''}"

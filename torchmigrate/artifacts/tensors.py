@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,9 @@ DTYPES = {
 }
 """Storage class → element type (torch/storage.py)."""
 
+_BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2}
+"""Bytes of an element, where that is more than one."""
+
 _PLAIN = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_qtensor")
 _AROUND = ("_rebuild_parameter", "_rebuild_parameter_with_state", "_rebuild_from_type_v2")
 
@@ -51,6 +54,16 @@ def count(values: Iterable[Any]) -> Found:
                 found.elements += _elements(one)
                 found.dtypes[dtype(one)] = None
     return found
+
+
+def storages(value: Any) -> Iterator[tuple[str, int]]:
+    """The keys of the storages that the tensors in a value lie in, each with the bytes that it has."""
+    for one in pickles.walk(value):
+        given = one.args[0] if is_plain(one) and isinstance(one.args, tuple) and one.args else None
+        key = given.key if isinstance(given, Stored) else None
+        if isinstance(key, tuple) and len(key) == 5 and isinstance(key[2], str) and isinstance(key[4], int):
+            kind = key[1].name if isinstance(key[1], Global) else ""
+            yield key[2], key[4] * _BYTES.get(DTYPES.get(kind, ""), 1)
 
 
 def is_tensor(value: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from torchmigrate.foreign.files import model_file
 from torchmigrate.foreign.lines import without_comments
@@ -20,7 +20,11 @@ _ARCHIVER = re.compile(r"(?<![\w./-])torch-model-archiver(?![\w.-])(?P<arguments
 _SERIALIZED = re.compile(r"--serialized-file[=\s\\]+[\"']?(?P<file>[^\s\"'\\]+)")
 _HANDLER = re.compile(r"--handler[=\s\\]+[\"']?(?P<file>[^\s\"'\\]+\.py)\b")
 _SAID = re.compile(r"\b(?:echo|printf)\b[^\n;&|]*\Z")
-_VARIABLE = re.compile(r"\$(?:\{[^}]*\}|\([^)]*\)|\w+)")
+_VARIABLE = re.compile(r"\$(?:\{(?P<braced>\w+)[^}]*\}|\((?P<made>[^)]*)\)|(?P<plain>\w+))")
+_SET = re.compile(
+    r"^[ \t]*(?:(?:export|readonly|local|ARG|ENV)[ \t]+)?(?P<name>\w+)(?:=|[ \t]*[:?]?=[ \t]*)[\"']?(?P<value>[^\s\"'#$]+)",
+    re.MULTILINE,
+)
 
 
 def archives(language: str, view: str) -> Iterator[ForeignUse]:
@@ -35,11 +39,13 @@ def archives(language: str, view: str) -> Iterator[ForeignUse]:
 def archived(view: str) -> Iterator[ForeignUse]:
     """The TorchScript files that are packed for TorchServe; with a ``--model-file`` it is a state dict that is packed."""
     text = without_comments("commands", view)
+    values = {one["name"]: one["value"] for one in _SET.finditer(text)}
     for match in _ARCHIVER.finditer(text):
         found = _SERIALIZED.search(match["arguments"])
         if found is None or "--model-file" in match["arguments"] or _SAID.search(text, 0, match.start()):
             continue
-        if not model_file(_VARIABLE.sub("x", found["file"])):
+        name = _filled(found["file"], values)
+        if not model_file(_VARIABLE.sub("x", name)):
             continue
         start = match.start("arguments")
         span = Span(start + found.start(), start + found.end())
@@ -47,7 +53,14 @@ def archived(view: str) -> Iterator[ForeignUse]:
         yield ForeignUse(
             "torch-model-archiver",
             span,
-            model_file(found["file"]),
+            model_file(name),
             handler=handler["file"] if handler else "",
             calls=True,
         )
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    """The text with the values of those variables that are known."""
+    return _VARIABLE.sub(
+        lambda one: values.get(one["braced"] or one["made"] or one["plain"] or "", one[0]), text
+    )

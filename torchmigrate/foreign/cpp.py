@@ -55,6 +55,8 @@ class _Reader:
                     pending = ""
                 elif text == "}":
                     self.namespaces.close()
+                elif text == "#define" and self._word(1):
+                    self._macro()
                 elif text in ("#include", "#import"):
                     yield from self._included()
                 elif text == "::" and self._starts_chain():
@@ -133,6 +135,18 @@ class _Reader:
             if _HEADERS.fullmatch(path) and not _NO_RUNTIME.fullmatch(path):
                 yield ForeignUse(f"<{path}>", Span(token.start, token.end))
             self.index += 1
+
+    def _macro(self) -> None:
+        """``#define NAME a::b``, which is another name as far as it goes."""
+        self.index += 1
+        name, after = self.tokens[self.index], self._at(1)
+        if after is None or (after.text == "(" and after.start == name.end):
+            return
+        self.index += 1
+        whole = self._whole()
+        self.index -= 1
+        if whole is not None:
+            self.namespaces.innermost.aliases[name.text] = whole
 
     def _namespace(self) -> str:
         """``namespace a::b {``, of which it returns the name, or ``namespace a = b::c;``."""
