@@ -23,7 +23,7 @@ from torchmigrate.api import Finding, Kind, Rule, Safety, Severity
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
-from ._changes.verdict import is_guarded, made
+from ._changes.verdict import imports_at_first, is_guarded, made
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -58,3 +58,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         fix=lambda: made(use, ctx, _CHANGES[use.symbol], reached),
         source=_CHANGES[use.symbol].source,
     )
+    for one in imports_at_first(use, ctx):
+        yield ctx.finding(one, severity=Severity.INFO, source=_CHANGES[use.symbol].source)

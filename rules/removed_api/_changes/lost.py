@@ -12,7 +12,7 @@ from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import api, changes
 from torchmigrate.tables.releases import RELEASES
 
-from .verdict import is_done_without, is_replaced
+from .verdict import imports_at_first, is_done_without, is_replaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,3 +74,9 @@ def findings(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None = 
         severity=Severity.ERROR,
         fix=fix,
     )
+    for one in imports_at_first(use, ctx):
+        yield ctx.finding(
+            one,
+            f"`{{symbol}}` {what} since torch {render(since)}, and this import fails; {had_by} had it",
+            severity=Severity.ERROR,
+        )

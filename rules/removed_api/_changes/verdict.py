@@ -53,6 +53,15 @@ def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
         hint=shim(use, ctx, change, reached),
         source=change.source,
     )
+    fails = severity is Severity.ERROR and not change.raises
+    if fails or (change.recipes and change.names_the_same):
+        for one in imports_at_first(use, ctx):
+            yield ctx.finding(
+                one,
+                f"`{{symbol}}` {change.state(ctx.options.target)}{', and this import fails' if fails else ''}; {instead}",
+                severity=severity,
+                source=change.source,
+            )
 
 
 def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity | None:
@@ -94,6 +103,16 @@ def is_done_without(use: Use, ctx: Context, reached: Reach) -> bool:
     that fails, however the name is read afterwards."""
     brought = [(one, reach(one, ctx.uses)) for one in _imports(use, ctx)] or [(use, reached)]
     return all(is_guarded(one, ctx, at) or is_missed(one, ctx, at) for one, at in brought)
+
+
+def imports_at_first(use: Use, ctx: Context) -> Iterator[Use]:
+    """The imports that bring the symbol of a use, each at the first of its uses: what fails where it is gone, and what is
+    changed where another module has the same."""
+    for one in _imports(use, ctx):
+        at = reach(one, ctx.uses)
+        told = ctx.uses.once((ctx.rule.code, one.node), lambda: use)
+        if told is use and not is_guarded(one, ctx, at) and not is_missed(one, ctx, at):
+            yield one
 
 
 def _imports(use: Use, ctx: Context) -> Iterator[Use]:
