@@ -54,14 +54,13 @@ def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
         source=change.source,
     )
     fails = severity is Severity.ERROR and not change.raises
-    if fails or (change.recipes and change.names_the_same):
-        for one in imports_at_first(use, ctx):
-            yield ctx.finding(
-                one,
-                f"`{{symbol}}` {change.state(ctx.options.target)}{', and this import fails' if fails else ''}; {instead}",
-                severity=severity,
-                source=change.source,
-            )
+    for one in imports_at_first(use, ctx):
+        yield ctx.finding(
+            one,
+            f"`{{symbol}}` {change.state(ctx.options.target)}{', and this import fails' if fails else ''}; {instead}",
+            severity=severity if fails else Severity.INFO,
+            source=change.source,
+        )
 
 
 def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity | None:
@@ -106,8 +105,8 @@ def is_done_without(use: Use, ctx: Context, reached: Reach) -> bool:
 
 
 def imports_at_first(use: Use, ctx: Context) -> Iterator[Use]:
-    """The imports that bring the symbol of a use, each at the first of its uses: what fails where it is gone, and what is
-    changed where another module has the same."""
+    """The imports that bring the symbol of a use, each at the first of its uses: what fails where it is gone, and a line that
+    changes with the uses."""
     for one in _imports(use, ctx):
         at = reach(one, ctx.uses)
         told = ctx.uses.once((ctx.rule.code, one.node), lambda: use)
