@@ -13,7 +13,7 @@ from torchmigrate.tables import api, changes
 from torchmigrate.tables.releases import RELEASES
 
 from .meant import is_replaced
-from .prepared import is_done_without
+from .prepared import imports_at_first, is_done_without
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,3 +75,9 @@ def findings(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None = 
         severity=Severity.ERROR,
         fix=fix,
     )
+    for one in imports_at_first(use, ctx):
+        yield ctx.finding(
+            one,
+            f"`{{symbol}}` {what} since torch {render(since)}, and this import fails; {had_by} had it",
+            severity=Severity.ERROR,
+        )

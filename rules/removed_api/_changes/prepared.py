@@ -30,6 +30,16 @@ def is_done_without(use: Use, ctx: Context, reached: Reach) -> bool:
     return all(is_guarded(one, ctx, at) or is_missed(one, ctx, at) for one, at in brought)
 
 
+def imports_at_first(use: Use, ctx: Context) -> Iterator[Use]:
+    """The imports that bring the symbol of a use, each at the first of its uses: what fails where it is gone, and a line that
+    changes with the uses."""
+    for one in _imports(use, ctx):
+        at = reach(one, ctx.uses)
+        told = ctx.uses.once((ctx.rule.code, one.node), lambda: use)
+        if told is use and not is_guarded(one, ctx, at) and not is_missed(one, ctx, at):
+            yield one
+
+
 def _imports(use: Use, ctx: Context) -> Iterator[Use]:
     """The imports that bring the symbol of a use, or a module of it that is not there at the target."""
     named = root(use.node)

@@ -11,7 +11,7 @@ from torchmigrate.tables import changes
 
 from .making import leaf, made, shim
 from .meant import is_asked_for, is_called, is_exchanged, is_own, is_replaced, warns_when_called
-from .prepared import ANY, is_done_without, is_guarded
+from .prepared import ANY, imports_at_first, is_done_without, is_guarded
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -41,6 +41,14 @@ def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
         hint=shim(use, ctx, change, reached),
         source=change.source,
     )
+    fails = severity is Severity.ERROR and not change.raises
+    for one in imports_at_first(use, ctx):
+        yield ctx.finding(
+            one,
+            f"`{{symbol}}` {change.state(ctx.options.target)}{', and this import fails' if fails else ''}; {instead}",
+            severity=severity if fails else Severity.INFO,
+            source=change.source,
+        )
 
 
 def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity | None:
