@@ -189,7 +189,8 @@ class Relocation:
         """The local version to pin: none where the index goes and the default one gives the build; ``cpu`` stays."""
         if not clause.local.startswith("cu"):
             return clause.local
-        stays = self.keeps_index or self.shares or bool(page_of_all(self._indexes))
+        named = any(tag.name == self.chosen.variant for index in self._indexes if (tag := tag_of(index)))
+        stays = self.keeps_index or self.shares or named or bool(page_of_all(self._indexes))
         return "" if self.chosen.default and not stays else self.chosen.variant
 
     def _companion(self, companion: Reference) -> None:
