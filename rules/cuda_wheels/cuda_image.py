@@ -10,7 +10,7 @@ versions, and where nothing is known of a torch in the image.
     FROM nvidia/cuda:13.0.0-cudnn-devel-ubuntu24.04
 
 Fix safety: unsafe: the new image has other system packages, and needs a newer driver on the host. It moves together with
-everything that is installed on top of it, or not at all.
+everything that is installed on top of it, or not at all. So does an image that only runs, where all is installed in its file.
 
 Source: torch 2.12 wheel: torch/utils/cpp_extension.py (`CUDA_MISMATCH_MESSAGE`); https://hub.docker.com/r/nvidia/cuda,
 the known tags are in `torchmigrate/tables/data/images.json`.

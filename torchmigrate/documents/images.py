@@ -17,10 +17,9 @@ TORCH_TAG = re.compile(
 _FLAVOUR = re.compile(r"-(?P<cudnn>cudnn\d*-)?(?P<flavour>base|runtime|devel)-(?P<system>\w+[\d.]*)")
 
 
-def edit(image: Reference, target: Version, chosen: Build, *, compiles: bool) -> Edit | None:
+def edit(image: Reference, target: Version, chosen: Build) -> Edit | None:
     """The edit that names the image of the target; None where the one that is there can stay.
 
-    ``compiles`` says whether an image beside it has the compiler: what that makes needs the libraries of the same CUDA.
     Raises NoFix where it has to change, and what to is not known.
     """
     if image.name == "pytorch/pytorch":
@@ -28,7 +27,7 @@ def edit(image: Reference, target: Version, chosen: Build, *, compiles: bool) ->
         if image.undecided or match is None:
             raise NoFix("which torch the image brings is not known here")
         return None if parse(match["torch"]) >= target else _torch_image(image, match, target, chosen)
-    if image.name == "nvidia/cuda" and (compiles or is_for_compiling(image)):
+    if image.name == "nvidia/cuda":
         match = CUDA_TAG.match(image.text)
         if image.undecided or match is None:
             raise NoFix("which CUDA the image has is not known here")

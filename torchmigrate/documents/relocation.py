@@ -189,7 +189,8 @@ class Relocation:
         """The local version to pin: none where the index goes and the default one gives the build; ``cpu`` stays."""
         if not clause.local.startswith("cu"):
             return clause.local
-        stays = self.keeps_index or self.shares or bool(page_of_all(self._indexes))
+        named = any(tag.name == self.chosen.variant for index in self._indexes if (tag := tag_of(index)))
+        stays = self.keeps_index or self.shares or named or bool(page_of_all(self._indexes))
         return "" if self.chosen.default and not stays else self.chosen.variant
 
     def _companion(self, companion: Reference) -> None:
@@ -252,11 +253,17 @@ class Relocation:
             self.pins += 1
 
     def _images(self) -> None:
-        """The image that extensions are compiled in goes with torch, and one that brings torch is torch."""
+        """An image of CUDA goes with torch's, and one that brings torch is torch.
+
+        One that only runs is no finding, which could carry the part of its file where several move together.
+        """
         every = self.environment.of(Sort.IMAGE)
         compiles = any(image.name == "nvidia/cuda" and images.is_for_compiling(image) for image in every)
+        runs = not self.shares and not is_for_cpu([self.environment])
         for image in every:
-            edit = images.edit(image, self.options.target, self.chosen, compiles=compiles)
+            if image.name == "nvidia/cuda" and not (compiles or (runs and images.CUDA_TAG.match(image.text))):
+                continue
+            edit = images.edit(image, self.options.target, self.chosen)
             if edit is not None:
                 self.edits.append(edit)
                 if image.name == "pytorch/pytorch":

@@ -39,7 +39,8 @@ OLD_TORCH = re.compile(
 )
 """A torch in a text: ``torch-2.1.0``, ``pt2.1``."""
 INSIDE = re.compile(r"[\w.-](?:py)?torch")
-_MENTIONED = "[Tt]orch|TORCH|[Cc][Uu][Dd][Aa]|cu1[0-3]"
+_MENTIONED = r"[Tt]orch|TORCH|[Cc][Uu][Dd][Aa]|cu1[0-3]|t\x00o\x00r\x00c\x00h"
+"""The last of them is UTF-16, as PowerShell writes a list."""
 _INSTALLED = re.compile(r"(?<![\w.-])torch(?:vision|audio)?==(?P<version>\d+\.\d+)|/whl/(?P<tag>cu1\d\d)")
 
 
