@@ -33,9 +33,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
+from ._seen.nodes import body_around, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -50,6 +51,7 @@ rule = Rule(
 )
 
 _DECIDED = frozenset({None, "fused", "foreach", "differentiable"})
+"""Keywords beside which nothing is left to say; None for a mapping that is not known."""
 _SPARSE = re.compile(rb"(?i)sparse")
 
 
@@ -60,10 +62,36 @@ def _partial(use: Use) -> ast.Call | None:
     return around if made else None  # type: ignore[return-value]
 
 
+def _names(keyword: ast.keyword, use: Use, ctx: Context) -> list[str | None]:
+    """The names that a keyword gives, or those of the mapping that ``**`` spreads, as far as it is written out."""
+    spread = keyword.value
+    if keyword.arg is None and isinstance(spread, ast.Name) and not _is_changed(spread, use, ctx):
+        spread = ctx.uses.flow.definition(spread, use.place.scope) or spread
+    if keyword.arg is None and isinstance(spread, ast.Dict):
+        return [string(key) if key is not None else None for key in spread.keys]
+    if (
+        keyword.arg is None
+        and isinstance(spread, ast.Call)
+        and leaf(spread.func) == "dict"
+        and not spread.args
+    ):
+        return [one.arg for one in spread.keywords]
+    return [keyword.arg]
+
+
+def _is_changed(mapping: ast.Name, use: Use, ctx: Context) -> bool:
+    """Whether the function around does anything with a mapping but spread it."""
+    read = [one for one in own(body_around(use, ctx)) if isinstance(one, ast.Name) and one.id == mapping.id]
+    parents = ctx.uses.flow.parents
+    return any(not isinstance(parents.get(one), (ast.keyword, ast.Assign)) for one in read)
+
+
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call = use.call or _partial(use)
-    if call is None or any(keyword.arg in _DECIDED for keyword in call.keywords):
+    if call is None or any(
+        name in _DECIDED for keyword in call.keywords for name in _names(keyword, use, ctx)
+    ):
         return
     starred = any(isinstance(argument, ast.Starred) for argument in call.args)
     if not starred and not _SPARSE.search(ctx.source.text):

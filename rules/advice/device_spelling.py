@@ -21,7 +21,8 @@ the device, where a test of the device's name or a switch called after it decide
 choice that asks for one after the other), in files that use what only this device has (`torch.cuda.Event`,
 NVTX, NCCL, Triton, the state of CUDA's random numbers), that name `"cuda"` or `"cuda:0"` without asking or know `torch.accelerator` already,
 beside a `model.cuda()` and where one stands in the file that nothing asks for, where a module beside it that it imports has CUDA as its default,
-where devices are counted for `CUDA_VISIBLE_DEVICES`, in tests, and in projects with kernels of their own in CUDA.
+where devices are counted for `CUDA_VISIBLE_DEVICES`, where the program refuses to run without CUDA, chooses it by a switch of its own, or
+what it imports opens the process group on NCCL, in tests, and in projects with kernels of their own in CUDA.
 
 A device is not chosen anew in files with float64, FlexAttention and CTranslate2, which MPS lacks, where MPS is commented out, nor
 in those that import such files.
