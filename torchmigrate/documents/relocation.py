@@ -253,10 +253,7 @@ class Relocation:
             self.pins += 1
 
     def _images(self) -> None:
-        """An image of CUDA goes with torch's, and one that brings torch is torch.
-
-        One that only runs is no finding, which could carry the part of its file where several move together.
-        """
+        """The images go with torch. One that only runs has no finding, which its part of a joint fix would need."""
         every = self.environment.of(Sort.IMAGE)
         compiles = any(image.name == "nvidia/cuda" and images.is_for_compiling(image) for image in every)
         runs = not self.shares and not is_for_cpu([self.environment])
