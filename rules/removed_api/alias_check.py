@@ -24,7 +24,7 @@ from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
 from ._changes.making import made
-from ._changes.prepared import imports_at_first, is_guarded
+from ._changes.prepared import is_guarded
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -59,5 +59,3 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         fix=lambda: made(use, ctx, _CHANGES[use.symbol], reached),
         source=_CHANGES[use.symbol].source,
     )
-    for one in imports_at_first(use, ctx):
-        yield ctx.finding(one, severity=Severity.INFO, source=_CHANGES[use.symbol].source)

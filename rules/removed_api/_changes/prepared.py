@@ -31,8 +31,7 @@ def is_done_without(use: Use, ctx: Context, reached: Reach) -> bool:
 
 
 def imports_at_first(use: Use, ctx: Context) -> Iterator[Use]:
-    """The imports that bring the symbol of a use, each at the first of its uses: what fails where it is gone, and a line that
-    changes with the uses."""
+    """The imports that bring the symbol of a use, each at the first of its uses: the line that fails where it is gone."""
     for one in _imports(use, ctx):
         at = reach(one, ctx.uses)
         told = ctx.uses.once((ctx.rule.code, one.node), lambda: use)

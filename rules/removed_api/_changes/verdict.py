@@ -41,14 +41,14 @@ def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
         hint=shim(use, ctx, change, reached),
         source=change.source,
     )
-    fails = severity is Severity.ERROR and not change.raises
-    for one in imports_at_first(use, ctx):
-        yield ctx.finding(
-            one,
-            f"`{{symbol}}` {change.state(ctx.options.target)}{', and this import fails' if fails else ''}; {instead}",
-            severity=severity if fails else Severity.INFO,
-            source=change.source,
-        )
+    if severity is Severity.ERROR and not change.raises:
+        for one in imports_at_first(use, ctx):
+            yield ctx.finding(
+                one,
+                f"`{{symbol}}` {change.state(ctx.options.target)}, and this import fails; {instead}",
+                severity=severity,
+                source=change.source,
+            )
 
 
 def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity | None:
