@@ -7,7 +7,7 @@ Why: typed storages are deprecated since torch 2.0: asking one for anything warn
     if a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr():
 
 Reported are storages of what certainly is a tensor, and what is asked for something that storages alone have
-(`.storage().data_ptr()`).
+(`.storage().data_ptr()`), unless another branch asks for the untyped storage.
 
 Fix safety: safe for `data_ptr()`, which is the same; elsewhere there is no fix, since sizes and offsets of an untyped storage
 are in bytes.
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
@@ -64,8 +65,20 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if asked not in _ASKED and not is_tensor(use.node.value, use, ctx):
         return
     reached = reach(use, ctx.uses)
-    if not reached.unheard and not is_guarded(use, ctx, reached):
+    if not reached.unheard and not is_guarded(use, ctx, reached) and not _is_other_branch(use):
         yield ctx.finding(use, fix=lambda: _fix(use, asked))
+
+
+def _is_other_branch(use: Use) -> bool:
+    """Whether another branch asks for the untyped storage: whatever the test is, a torch that has it goes there."""
+    for inner, outer in pairwise(use.place.outwards()):
+        branch = outer.statement
+        if isinstance(branch, ast.If):
+            other = branch.body if inner.statement in branch.orelse else branch.orelse
+            named = (node for statement in other for node in ast.walk(statement))
+            if any(isinstance(node, ast.Attribute) and node.attr == "untyped_storage" for node in named):
+                return True
+    return False
 
 
 def _fix(use: Use, asked: str) -> Fix:
