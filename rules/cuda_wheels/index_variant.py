@@ -44,7 +44,7 @@ rule = Rule(code="CU501", references=(Sort.INDEX,), safety=Safety.SAFE)
 @rule.check_reference
 def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents import upgrade
-    from torchmigrate.tables import wheels
+    from torchmigrate.tables import matrix, wheels
 
     tag = upgrade.tag_of(index) or upgrade.rocm_of(index)
     nightly = upgrade.nightly_of(index)
@@ -56,7 +56,7 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return  # the command that uses it knows more, or it is not torch that comes from there
     asked = wheels.cuda_of(tag.name)
     chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures, asked)
-    needs_driver = asked and chosen is not None and (chosen.cuda or "").split(".")[0] != asked.split(".")[0]
+    needs_driver = asked and chosen is not None and matrix.major(chosen.cuda) != matrix.major(asked)
     tests_older = index.unit.role is Role.TEST and any(
         other.undecided or upgrade.excluding(other, ctx.options)
         for other in (index.unit.references if index.option else ctx.references)

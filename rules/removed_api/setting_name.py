@@ -21,7 +21,7 @@ from torchmigrate.api import Finding, Kind, Rule, Severity
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import api, changes
 
-from ._changes.arguments import entries, spread
+from ._changes.arguments import entries, named, spread
 from ._changes.prepared import is_guarded
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ def _patched(call: ast.Call, use: Use, ctx: Context) -> Iterator[ast.keyword]:
     yield from spread(call, use, ctx)
     match call.args:
         case [ast.Constant(value=str(name)) as first, value]:
-            end = {"end_lineno": value.end_lineno, "end_col_offset": value.end_col_offset}
-            yield ast.keyword(name, value, lineno=first.lineno, col_offset=first.col_offset, **end)
+            yield named(name, first, value)
         case [first]:
             yield from entries(first, use, ctx)
 

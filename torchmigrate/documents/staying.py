@@ -2,8 +2,8 @@
 
 A project has one torch, wherever it is installed: a list for a server and one for training, an image, a job on a cluster
 that loads a CUDA. A move that leaves one of them behind makes two. So there is none while anything else names what would
-be older then; documentation follows, a row of tests for an old version is meant, and a
-copy of another project has its own.
+be older then; documentation follows, a row of tests for an old version is meant, and a copy
+of another project has its own.
 """
 
 from __future__ import annotations

@@ -36,7 +36,12 @@ def entries(given: ast.expr, use: Use, ctx: Context) -> Iterator[ast.keyword]:
     if isinstance(written, ast.Dict):
         for key, value in zip(written.keys, written.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                end = {"end_lineno": value.end_lineno, "end_col_offset": value.end_col_offset}
-                yield ast.keyword(key.value, value, lineno=key.lineno, col_offset=key.col_offset, **end)
+                yield named(key.value, key, value)
     elif isinstance(written, ast.Call) and isinstance(written.func, ast.Name) and written.func.id == "dict":
         yield from (keyword for keyword in written.keywords if keyword.arg is not None)
+
+
+def named(name: str, first: ast.expr, value: ast.expr) -> ast.keyword:
+    """A value that is given a name elsewhere than before ``=``, as a keyword from ``first``, which names it, to its end."""
+    end = {"end_lineno": value.end_lineno, "end_col_offset": value.end_col_offset}
+    return ast.keyword(name, value, lineno=first.lineno, col_offset=first.col_offset, **end)
