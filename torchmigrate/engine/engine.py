@@ -24,7 +24,7 @@ from torchmigrate.text.directives import MARK
 from torchmigrate.text.read import read
 from torchmigrate.text.source import Source, SourceError
 
-_ROOM = 1 << 20
+_ROOM = 1 << 19
 """Bytes of the modules that are kept; their trees take up forty times as much."""
 
 
