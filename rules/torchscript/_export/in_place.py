@@ -35,17 +35,17 @@ _OF_MODULES = frozenset(
 _MODULE_NAME = re.compile(r"(?:^|_)(?:model|module|net|network|layer|backbone)(?:_|$)")
 
 
-def compiled_in_place(chain: Chain, model: ast.expr, leaves: NoFix) -> Fix:
-    """The fix of a scripted module whose result ``leaves`` its scope, for what that says.
+def compiled_in_place(chain: Chain, model: ast.expr, leaves: str) -> Fix:
+    """The fix of a scripted module whose result leaves its scope; ``leaves`` says how.
 
-    Raises NoFix: ``leaves`` where it is not one variable or attribute that keeps a module and nothing else does, or
+    Raises NoFix: that where it is not one variable or attribute that keeps a module and nothing else does, or
     else what may tell the difference.
     """
     ctx, target = chain.ctx, _target(chain)
     if target is None or chain.scope.is_class or not _is_module(model, chain):
-        raise leaves
+        raise NoFix(leaves)
     if ast.unparse(target) != ast.unparse(model) and not isinstance(model, ast.Call):
-        raise leaves
+        raise NoFix(leaves)
     choice.check(chain.use, ctx)
     bindings.check(ctx)
     frozen = _frozen(chain, target)

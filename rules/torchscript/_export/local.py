@@ -65,14 +65,14 @@ def _chains(ctx: Context) -> Iterator[tuple[int, Outcome]]:
 
 
 def _followed(chain: Chain) -> Fix:
-    leaves: NoFix | None = None
+    leaves: str | None = None
     try:
         chain.follow()
     except NoFix as none:
-        leaves = none
+        leaves = none.reason
     purpose.check(chain.use, chain.ctx)
     if leaves is not None and (chain.use.symbol not in SCRIPTS or chain.saves):
-        raise leaves
+        raise NoFix(leaves)
     if not _is_located(chain):
         raise NoFix("it, or what is done with its result, stands inside an f-string")
     if leaves is not None:
