@@ -69,19 +69,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]
-    """Keeps the tests of a file in one process, for what they share; only those of different fixtures and of different
-    real packages may part.
+    """Keeps the tests of a file in one process, for what they share; only those of different rules' fixtures and of
+    different real packages may part.
 
-    With `--accept` the latter stay together too, for they write one record.
+    With `--accept` these stay together too, for they write one record, or read all of them.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         file, _, test = nodeid.partition("::")
         parameter = test.partition("[")[2].removesuffix("]")
-        if parameter and file.endswith(f"/{FIXTURES}"):
-            return f"{file}[{parameter.rpartition('/')[0]}"
-        if parameter and file.endswith("test_ecosystem.py") and not self.config.getoption("--accept"):
-            return f"{file}[{parameter}"
+        if parameter and not self.config.getoption("--accept"):
+            if file.endswith(f"/{FIXTURES}"):
+                return f"{file}[{parameter.rpartition('/')[0]}"
+            if file.endswith("/test_ecosystem.py"):
+                return f"{file}[{parameter}"
         return file
 
 
