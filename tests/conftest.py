@@ -26,6 +26,9 @@ settings.load_profile("steady")
 # Hypothesis mixes the constants of whatever modules happen to be imported into what it draws.
 providers._get_local_constants = lambda: providers._local_constants
 
+FIXTURES = "test_fixtures.py"
+"""The tests of all fixtures, each of which is a parameter."""
+
 _NUMBERS = itertools.count()
 
 
@@ -42,8 +45,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Draws the seed before processes are started, which are told it."""
     # What a shell starts in the background ignores interrupts, and so would all that the tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # The tests that share a file are not handed out by their number, which says nothing of their time.
+    config.option.loadscopereorder = False
     if config.getoption("--fuzz-examples") is not None and config.getoption("--fuzz-seed") is None:
         config.option.fuzz_seed = random.SystemRandom().getrandbits(32)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the fixtures last: their many small shares even out what processes took for the rest."""
+    items.sort(key=lambda item: item.path.name == FIXTURES)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -59,16 +69,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]
-    """Keeps the tests of a file in one process, for what they share; only those of different real packages may part.
+    """Keeps the tests of a file in one process, for what they share; only those of different rules' fixtures and of
+    different real packages may part.
 
-    With `--accept` these stay together too, for they write one record.
+    With `--accept` these stay together too, for they write one record, or read all of them.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         file, _, test = nodeid.partition("::")
-        package = test.partition("[")[2]
-        parts = package and file.endswith("test_ecosystem.py") and not self.config.getoption("--accept")
-        return f"{file}[{package}" if parts else file
+        parameter = test.partition("[")[2].removesuffix("]")
+        if parameter and not self.config.getoption("--accept"):
+            if file.endswith(f"/{FIXTURES}"):
+                return f"{file}[{parameter.rpartition('/')[0]}"
+            if file.endswith("/test_ecosystem.py"):
+                return f"{file}[{parameter}"
+        return file
 
 
 @pytest.fixture

@@ -70,6 +70,7 @@ def in_edits(use: Use, ctx: Context) -> Iterator[Finding]:
 def rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(registry, "rules", lambda: {rule.code: rule for rule in (CALM, WILD)})
     monkeypatch.setattr(selection, "_screens", {})
+    monkeypatch.setattr(selection, "_rule_sets", {})
     yield
     WILD.check_function = WILD.note_function = None
     WILD.asks = ()

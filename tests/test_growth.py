@@ -146,7 +146,8 @@ def installs(number: int) -> dict[str, str]:
 
 @pytest.mark.parametrize("project", [lists, installs])
 def test_moves_grow_with_the_files_and_with_the_commands(project: Callable[[int], dict[str, str]]) -> None:
-    settings, minimum = settings_of(["--target-version", "2.15", "--select", "CU", "--unsafe"])
+    # In this process, for in others no call is counted.
+    settings, minimum = settings_of(["--target-version", "2.15", "--select", "CU", "--unsafe", "--jobs", "1"])
 
     def check(number: int) -> None:
         inputs = [Input(path, text.encode()) for path, text in project(number).items()]

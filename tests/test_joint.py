@@ -50,6 +50,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "rules", lambda: {RULE.code: RULE})
     monkeypatch.setattr(selection, "_screens", {})
+    monkeypatch.setattr(selection, "_rule_sets", {})
 
 
 def tree(files: Mapping[str, bytes], named: str = "") -> Tree:

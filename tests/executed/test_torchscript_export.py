@@ -63,7 +63,7 @@ def test_what_one_module_saves_others_load(
 ) -> None:
     """The modules of a fixture, as they are and as a joint fix leaves them."""
     case = Case(FIXTURES / "torchscript" / "load" / "project_followed")
-    results = case.fixed()
+    results = case.fixed
     for file in case.files:
         place = tmp_path / file.relative_to(case.path)
         place.parent.mkdir(exist_ok=True)

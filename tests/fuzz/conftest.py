@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import seed as seeded
 from hypothesis.strategies import SearchStrategy
 
-from tests.fuzz.harness import rules_compiled_once
+from tests.fuzz.harness import objects_uncounted
 
 USUAL = 704
 """What the shares of all tests add up to."""
@@ -45,6 +45,6 @@ def fuzz(request: pytest.FixtureRequest) -> Iterator[Fuzz]:
     seed: int | None = request.config.getoption("--fuzz-seed")
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(10_000)  # as the tool does; hypothesis warns of a test that changes it
-    with rules_compiled_once():
+    with objects_uncounted():
         yield Fuzz(1.0 if examples is None else examples / USUAL, seed)
     sys.setrecursionlimit(limit)

@@ -10,10 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.engine import ruleset
 from torchmigrate.engine.module import Module
-from torchmigrate.gates.gate import Gate
-from torchmigrate.gates.watch import Watch
 from torchmigrate.model.findings import Edit, FileError, Finding
 from torchmigrate.project.files import Input
 from torchmigrate.run import looker, runner
@@ -116,20 +113,8 @@ class _Unpaused(Paused):
 
 
 @contextmanager
-def rules_compiled_once() -> Iterator[None]:
-    """Does once what a run does at its start and end, for that takes longer than a small file.
-
-    What the rules' symbols are compiled into is kept from run to run.
-    """
-    watches: dict[frozenset[str], Watch] = {}
-
-    def watch_once(symbols: set[str], gate: Gate) -> Watch:
-        key = frozenset(symbols)
-        if key not in watches:
-            watches[key] = Watch(key, gate)
-        return watches[key]
-
+def objects_uncounted() -> Iterator[None]:
+    """Leaves out what a run does with the garbage collector, for that takes longer than a small file."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ruleset, "Watch", watch_once)
         patch.setattr(looker, "Paused", _Unpaused)
         yield

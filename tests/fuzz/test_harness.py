@@ -46,6 +46,7 @@ def planted(monkeypatch: pytest.MonkeyPatch, *edits: tuple[int, int, str]) -> No
 
     monkeypatch.setattr(registry, "selected", selected)
     monkeypatch.setattr(selection, "_screens", {})
+    monkeypatch.setattr(selection, "_rule_sets", {})
     monkeypatch.setattr(registry, "check_selectors", lambda settings, rules: None)
     monkeypatch.setattr(verify, "verify", lambda before, after, edits: None)
 

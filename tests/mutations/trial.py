@@ -99,7 +99,7 @@ def _result(function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | 
 
 
 def _fixed(case: Case) -> dict[str, bytes]:
-    return {path: result.after for path, result in case.fixed().items() if result.after != result.before}
+    return {path: result.after for path, result in case.fixed.items() if result.after != result.before}
 
 
 def _wanted(case: Case) -> dict[str, bytes]:

@@ -10,6 +10,16 @@ from pathlib import Path
 
 import pytest
 
+WHOLE = """
+__version__ = "2.12.1+cu130"
+class version: cuda = "13.0"; hip = None; xpu = None
+class cuda:
+    is_available = staticmethod(lambda: False); device_count = staticmethod(lambda: 0)
+class _C:
+    _cuda_getArchFlags = staticmethod(lambda: "sm_80 sm_90")
+"""
+"""A torch that says all that it is asked."""
+
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "probe"
 
 
@@ -34,6 +44,12 @@ def fake_torch(tmp_path: Path, environ: dict[str, str]) -> Callable[..., str]:
         return sys.executable
 
     return make
+
+
+@pytest.fixture
+def python(fake_torch: Callable[..., str]) -> str:
+    """An interpreter for tests that are not about torch: its torch is imported at once."""
+    return fake_torch(WHOLE)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.probe.conftest import WHOLE
 from torchmigrate.probe.collect import collect, find_python
 from torchmigrate.probe.facts import Facts, Platform, Source, to_json
 from torchmigrate.probe.system import devices, intel, shadowing
@@ -80,18 +81,12 @@ def test_an_import_that_leaves_a_child_behind_does_not_hold_the_probe(
 def test_what_an_import_prints_does_not_reach_the_facts(
     environ: dict[str, str], fake_torch: Callable[..., str], tmp_path: Path
 ) -> None:
-    code = """
+    noise = """
 import sys, warnings
 print('{"version": "9.9"}'); sys.stderr.write("\\x1b[31mnoise\\xff")
 warnings.warn("the driver in /home/someone/lib is old")
-__version__ = "2.12.1+cu130"
-class version: cuda = "13.0"; hip = None; xpu = None
-class cuda:
-    is_available = staticmethod(lambda: False); device_count = staticmethod(lambda: 0)
-class _C:
-    _cuda_getArchFlags = staticmethod(lambda: "sm_80 sm_90")
 """
-    facts = collect(fake_torch(code), environ, elsewhere(tmp_path))
+    facts = collect(fake_torch(noise + WHOLE), environ, elsewhere(tmp_path))
     assert facts.torch is not None
     assert facts.torch.imported.outcome == "ok"
     assert facts.torch.compiled == ("sm_80", "sm_90")
@@ -392,14 +387,17 @@ esac"""
 @LINUX
 @pytest.mark.parametrize("package", ["as installed", "missing"])
 def test_nvml_names_the_driver_and_every_gpu_with_and_without_nvidia_ml_py(
-    package: str, environ: dict[str, str], fake_library: Callable[[str, str], None], tmp_path: Path
+    package: str,
+    environ: dict[str, str],
+    python: str,
+    fake_library: Callable[[str, str], None],
+    tmp_path: Path,
 ) -> None:
     if package == "missing":
-        (tmp_path / "pynvml.py").write_text("raise ImportError")
-        environ["PYTHONPATH"] = str(tmp_path)
+        (tmp_path / "site" / "pynvml.py").write_text("raise ImportError")
     fake_library("libnvidia-ml.so.1", NVML)
     fake_library("libcuda.so.1", CUDA % "return 0;")
-    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    facts = collect(python, environ, elsewhere(tmp_path))
     assert facts.driver.version == "580.159.04"
     assert facts.driver.cuda == "13.1"
     assert facts.driver.init == 0
@@ -426,12 +424,13 @@ def test_the_driver_may_fail_hang_or_crash(
     failure: str | None,
     code: str,
     environ: dict[str, str],
+    python: str,
     fake_library: Callable[[str, str], None],
     tmp_path: Path,
 ) -> None:
     fake_library("libnvidia-ml.so.1", NVML)
     fake_library("libcuda.so.1", CUDA % body)
-    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    facts = collect(python, environ, elsewhere(tmp_path))
     assert (facts.driver.init, facts.driver.init_failure) == (init, failure)
     assert code in codes(facts)
 
@@ -439,13 +438,13 @@ def test_the_driver_may_fail_hang_or_crash(
 @LINUX
 @pytest.mark.parametrize("body", ["return 18;", "sleep(60); return 0;", "__builtin_trap();"])
 def test_nvml_may_fail_hang_or_crash(
-    body: str, environ: dict[str, str], fake_library: Callable[[str, str], None], tmp_path: Path
+    body: str, environ: dict[str, str], python: str, fake_library: Callable[[str, str], None], tmp_path: Path
 ) -> None:
     fake_library(
         "libnvidia-ml.so.1",
         f"#include <unistd.h>\nint nvmlInit_v2(void) {{ {body} }}\nint nvmlInitWithFlags(int f) {{ {body} }}",
     )
-    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    facts = collect(python, environ, elsewhere(tmp_path))
     (nvml,) = facts.driver.sources
     assert nvml.version is None
     assert nvml.failure in ("error 18", "no end after 3 s", "SIGILL", "SIGTRAP")
@@ -454,35 +453,35 @@ def test_nvml_may_fail_hang_or_crash(
 
 @LINUX
 def test_nvidia_smi_is_asked_and_its_banner_is_not_read(
-    environ: dict[str, str], fake_program: Callable[..., Path], tmp_path: Path
+    environ: dict[str, str], python: str, fake_program: Callable[..., Path], tmp_path: Path
 ) -> None:
     fake_program("nvidia-smi", SMI)
-    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    facts = collect(python, environ, elsewhere(tmp_path))
     assert facts.driver.version == "580.159.04"
     assert [(g.name, g.capability, g.mig) for g in facts.gpus] == [("NVIDIA H200", "9.0", False)]
 
 
 @LINUX
 def test_an_r610_that_only_prints_its_banner_is_no_source(
-    environ: dict[str, str], fake_program: Callable[..., Path], tmp_path: Path
+    environ: dict[str, str], python: str, fake_program: Callable[..., Path], tmp_path: Path
 ) -> None:
     fake_program(
         "nvidia-smi", 'echo "| NVIDIA-SMI 610.43    KMD Version: 610.43    CUDA UMD Version: 13.4 |"'
     )
-    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    facts = collect(python, environ, elsewhere(tmp_path))
     assert facts.driver.version is None
     assert "RT015" in codes(facts)
 
 
 @LINUX
 def test_an_old_nvidia_smi_does_not_know_the_newer_fields(
-    environ: dict[str, str], fake_program: Callable[..., Path], tmp_path: Path
+    environ: dict[str, str], python: str, fake_program: Callable[..., Path], tmp_path: Path
 ) -> None:
     script = """case "$*" in
       *compute_cap*) echo 'Field "compute_cap" is not a valid field to query.'; exit 2 ;;
       *) echo "Tesla V100-SXM2-16GB, 16160, 450.80.02" ;; esac"""
     fake_program("nvidia-smi", script)
-    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    facts = collect(python, environ, elsewhere(tmp_path))
     assert facts.driver.version == "450.80.02"
     assert [(g.name, g.capability, g.memory_mib) for g in facts.gpus] == [
         ("Tesla V100-SXM2-16GB", None, 16160)
@@ -490,11 +489,13 @@ def test_an_old_nvidia_smi_does_not_know_the_newer_fields(
 
 
 @LINUX
-def test_a_german_locale(environ: dict[str, str], fake_program: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_german_locale(
+    environ: dict[str, str], python: str, fake_program: Callable[..., Path], tmp_path: Path
+) -> None:
     environ.update(LANG="de_DE.UTF-8", LC_ALL="de_DE.UTF-8", LC_NUMERIC="de_DE.UTF-8", LANGUAGE="de")
     german = 'echo "NVIDIA H200, 9,0, 143.771, Aktiviert, 580,159,04"'
     fake_program("nvidia-smi", f'if [ "$LC_ALL" = C ] && [ -z "$LANGUAGE" ]; then\n{SMI}\nelse {german}; fi')
-    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    facts = collect(python, environ, elsewhere(tmp_path))
     assert facts.driver.version == "580.159.04"
     assert facts.gpus[0].capability == "9.0"
 
@@ -515,6 +516,7 @@ def test_a_strange_nvidia_smi_beside_a_sound_library(
     mode: int,
     failure: str,
     environ: dict[str, str],
+    python: str,
     fake_program: Callable[..., Path],
     fake_library: Callable[[str, str], None],
     tmp_path: Path,
@@ -522,7 +524,7 @@ def test_a_strange_nvidia_smi_beside_a_sound_library(
     fake_program("nvidia-smi", script, mode)
     fake_library("libnvidia-ml.so.1", NVML)
     begin = time.monotonic()
-    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    facts = collect(python, environ, elsewhere(tmp_path))
     assert time.monotonic() - begin < PATIENT
     assert facts.driver.version == "580.159.04"
     assert Source("nvidia-smi", None, failure) in facts.driver.sources
@@ -533,18 +535,19 @@ def test_a_strange_nvidia_smi_beside_a_sound_library(
 @LINUX
 def test_an_nvidia_smi_of_another_version_than_the_library(
     environ: dict[str, str],
+    python: str,
     fake_program: Callable[..., Path],
     fake_library: Callable[[str, str], None],
     tmp_path: Path,
 ) -> None:
     fake_program("nvidia-smi", SMI.replace("580.159.04", "570.86.10"))
     fake_library("libnvidia-ml.so.1", NVML)
-    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    facts = collect(python, environ, elsewhere(tmp_path))
     assert facts.driver.version == "580.159.04"
     assert "RT014" in codes(facts)
 
 
-def test_what_the_kernel_says(environ: dict[str, str], tmp_path: Path) -> None:
+def test_what_the_kernel_says(environ: dict[str, str], python: str, tmp_path: Path) -> None:
     root = elsewhere(tmp_path)
     files = {
         "sys/module/nvidia/version": "580.95.05\n",
@@ -564,7 +567,7 @@ def test_what_the_kernel_says(environ: dict[str, str], tmp_path: Path) -> None:
         file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    facts = collect(sys.executable, environ, root)
+    facts = collect(python, environ, root)
     assert [(s.name, s.version) for s in facts.driver.sources] == [
         ("sys", "580.95.05"),
         ("proc", "580.95.05"),
@@ -580,13 +583,13 @@ def test_what_the_kernel_says(environ: dict[str, str], tmp_path: Path) -> None:
 
 
 @LINUX
-def test_cuda_compat_on_the_library_path(environ: dict[str, str], tmp_path: Path) -> None:
+def test_cuda_compat_on_the_library_path(environ: dict[str, str], python: str, tmp_path: Path) -> None:
     compat = tmp_path / "cuda" / "compat"
     compat.mkdir(parents=True)
     (compat / "libcuda.so.1").touch()
-    assert collect(sys.executable, environ, elsewhere(tmp_path)).driver.compat is False
+    assert collect(python, environ, elsewhere(tmp_path)).driver.compat is False
     environ["LD_LIBRARY_PATH"] = f"/usr/lib:{compat}"
-    assert collect(sys.executable, environ, elsewhere(tmp_path)).driver.compat is True
+    assert collect(python, environ, elsewhere(tmp_path)).driver.compat is True
 
 
 def test_the_facts_name_no_person_machine_gpu_or_path(

@@ -101,12 +101,19 @@ class Case:
         """What checking it gives."""
         return self._checked(self.options[0])
 
-    def fixed(self, texts: Mapping[str, bytes] | None = None) -> dict[str, FixResult]:
-        """What fixing it gives, by path; ``texts`` take the place of what the files hold."""
-        known = texts or {}
+    @cached_property
+    def fixed(self) -> dict[str, FixResult]:
+        """What fixing it gives, by path."""
+        return self._fixed({})
+
+    def fixed_again(self) -> dict[str, FixResult]:
+        """What fixing the result gives, by path."""
+        return self._fixed({path: result.after for path, result in self.fixed.items() if result.after})
+
+    def _fixed(self, texts: Mapping[str, bytes]) -> dict[str, FixResult]:
         found: dict[str, FixResult] = {}
         for files in self._projects:
-            inputs = {str(file): known.get(str(file), file.read_bytes()) for file in files}
+            inputs = {str(file): texts.get(str(file), file.read_bytes()) for file in files}
             found |= fixed(inputs, *self.options)
         return found
 

@@ -51,6 +51,7 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """One rule, which costs no time to load."""
     monkeypatch.setattr(registry, "rules", lambda: {RULE.code: RULE})
     monkeypatch.setattr(selection, "_screens", {})
+    monkeypatch.setattr(selection, "_rule_sets", {})
 
 
 @pytest.fixture

@@ -47,10 +47,14 @@ class RuleSet:
                 for symbol in rule.asks:
                     self._noting.setdefault(symbol, {})[rule.note_function] = rule
 
-    def under(self, options: Options) -> RuleSet:
-        """The same rules with other options."""
+    def under(
+        self, options: Options, selects: Selects | None = None, covers: Selects | None = None
+    ) -> RuleSet:
+        """The same rules with other options, or wanted for other files."""
         other = copy.copy(self)
         other.options = options
+        other.selects = selects or self.selects
+        other.covers = covers or self.covers
         return other
 
     def of_symbol(self, symbol: str, path: str) -> Iterator[Rule]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchmigrate.model.versions import render
@@ -77,15 +77,8 @@ class Engines:
         profile = self.profile_of(place)
         if profile not in self._engines:
             from torchmigrate.engine.engine import Engine
-            from torchmigrate.engine.ruleset import RuleSet
 
-            rules = RuleSet(
-                self._selection.rules.values(),
-                _options(profile),
-                partial(self._selection.selects, profile.settings),
-                partial(self._selection.covers, profile.settings),
-                self.screen.gate,
-            )
+            rules = self._selection.rule_set(profile.settings, _options(profile), self._cache)
             self._engines[profile] = Engine(rules, edits=profile.settings.wants_edits)
         return self._engines[profile]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.engine import registry
@@ -13,11 +13,15 @@ from torchmigrate.run.fingerprint import fingerprint
 from torchmigrate.settings.settings import Settings
 
 if TYPE_CHECKING:
+    from torchmigrate.engine.ruleset import RuleSet
     from torchmigrate.gates.screen import Screen
+    from torchmigrate.model.options import Options
     from torchmigrate.model.rule import Rule
 
 _screens: dict[bytes, Screen] = {}
 """Those that were asked for, by key: compiling one takes longer than a small file, and processes that are forked have it."""
+_rule_sets: dict[bytes, RuleSet] = {}
+"""Kept alike, for whatever options."""
 
 
 class Selection:
@@ -59,6 +63,15 @@ class Selection:
                 cache.put(key, made)
             _screens[key] = made
         return _screens[key]
+
+    def rule_set(self, settings: Settings, options: Options, cache: Cache) -> RuleSet:
+        """These rules, of which those run that ``settings`` select."""
+        key = self._keyed(b"rules")
+        if key not in _rule_sets:
+            from torchmigrate.engine.ruleset import RuleSet
+
+            _rule_sets[key] = RuleSet(self.rules.values(), options, gate=self.screen(cache).gate)
+        return _rule_sets[key].under(options, partial(self.selects, settings), partial(self.covers, settings))
 
     def _keyed(self, what: bytes) -> bytes:
         return digest(what, fingerprint(), *sorted(map(_selectors, self._settings)))
