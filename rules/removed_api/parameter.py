@@ -33,7 +33,7 @@ from torchmigrate.tables import changes
 
 from ._changes import derived
 from ._changes.arguments import is_met, spread
-from ._changes.making import require
+from ._changes.making import oldest, require
 from ._changes.prepared import asks_for, is_guarded
 from ._changes.recipes import around, call_changes, matches, written
 from ._changes.tensors import is_tensor
@@ -107,6 +107,7 @@ def _called(
     if (
         is_guarded(use, ctx, reached)
         or asks_for(use, change.keywords[0])
+        or (change.place_of and change.gone is not None and change.gone <= oldest(ctx, reached))
         or (severity is Severity.WARNING and reached.unheard)
         or (severity is Severity.ERROR and reached.caught & {"TypeError", "Exception", "BaseException"})
     ):
