@@ -51,10 +51,11 @@ def _words(change: Change) -> Iterator[str]:
     if change.beside:
         yield from change.beside
         return
-    values = [
-        word for code in change.values for word in re.findall(r"\w+", code) if word not in ("True", "False")
-    ]
-    yield from values or ([""] if change.position is not None else [f"{name}=" for name in change.keywords])
+    values = [re.match(r"'?(\w+)'?(?:\(|\Z)", code) for code in change.values]
+    if values and all(value is not None and value[1] not in ("True", "False") for value in values):
+        yield from (value[1] for value in values if value is not None)
+    else:
+        yield from [""] if change.position is not None else [f"{name}=" for name in change.keywords]
 
 
 def _of_calls(of: Sequence[Change]) -> tuple[str, ...]:
