@@ -7,7 +7,8 @@ torch's own is one, so that `isinstance(scheduler, _LRScheduler)` is False, and 
     →
     isinstance(scheduler, torch.optim.lr_scheduler.LRScheduler)
 
-Annotations that name the old class are info, and so are classes that derive from it: both still work.
+Annotations that name the old class are info, and so are classes that derive from it: both still work. Where the project has
+a name of its own for it, that name's definition is what is told.
 
 Fix safety: safe; `LRScheduler` is there since torch 2.0, and classes that derive from the old name derive from it too.
 
@@ -16,11 +17,14 @@ Source: torch 2.0 wheel: torch/optim/lr_scheduler.py.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule, Safety, Severity
 from torchmigrate.semantics.guards import reach
+from torchmigrate.semantics.resolve import root
+from torchmigrate.semantics.scopes import BindingKind
 from torchmigrate.tables import changes
 
 from ._changes.making import made
@@ -52,10 +56,24 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.kind in (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT) or is_guarded(use, ctx, reached):
         return
     tested = use.kind is Kind.ISINSTANCE
+    if not tested and _is_renamed(use):
+        return
     yield ctx.finding(
         use,
         _TESTED if tested else None,
         severity=Severity.ERROR if tested else Severity.INFO,
         fix=lambda: made(use, ctx, _CHANGES[use.symbol], reached),
         source=_CHANGES[use.symbol].source,
+    )
+
+
+def _is_renamed(use: Use) -> bool:
+    """Whether the use is of a name that the project gives the class: what that stands for changes where it is defined."""
+    named = root(use.node)
+    if not isinstance(named, ast.Name) or (scope := use.place.scope.find(named.id)) is None:
+        return False
+    brought = (BindingKind.IMPORT, BindingKind.FROM)
+    return not any(
+        binding.kind in brought and binding.module.partition(".")[0] == "torch"
+        for binding in scope.bindings[named.id]
     )

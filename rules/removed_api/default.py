@@ -26,7 +26,7 @@ from torchmigrate.tables import changes
 
 from ._changes.arguments import is_met
 from ._changes.making import oldest, require
-from ._changes.prepared import asks_for, is_guarded
+from ._changes.prepared import asks_for, gives_it_elsewhere, is_guarded
 from ._changes.recipes import around, call_changes
 
 if TYPE_CHECKING:
@@ -66,9 +66,11 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         if severity is Severity.WARNING
         else bool(reached.caught & {"RuntimeError", "TypeError", "Exception"})
     )
-    if settled or quiet or is_guarded(use, ctx, reached) or asks_for(use, change.keywords[0]):
-        return
     name = change.keywords[0]
+    if settled or quiet or is_guarded(use, ctx, reached):
+        return
+    if asks_for(use, name) or gives_it_elsewhere(use, name):
+        return
     yield ctx.finding(
         use,
         f"`{{symbol}}` without `{name}=`: the default is {change.was}; {change.instead}",

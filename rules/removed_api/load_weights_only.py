@@ -34,7 +34,7 @@ from torchmigrate.semantics.guards import reach
 from torchmigrate.semantics.resolve import leaf
 
 from ._changes.making import oldest
-from ._changes.prepared import asks_for, is_guarded, tried_before
+from ._changes.prepared import asks_for, gives_it_elsewhere, is_guarded, tried_before
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -63,6 +63,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     reached = reach(use, ctx.uses)
     if oldest(ctx, reached) >= _FLIPPED or asks_for(use, "weights_only"):
+        return
+    if gives_it_elsewhere(use, "weights_only"):
         return
     if is_guarded(use, ctx, reached, is_always_there=True):
         return

@@ -33,7 +33,7 @@ from torchmigrate.tables import changes
 
 from ._changes import derived
 from ._changes.arguments import is_met, spread
-from ._changes.making import require
+from ._changes.making import oldest, require
 from ._changes.prepared import asks_for, is_guarded
 from ._changes.recipes import around, call_changes, matches, written
 from ._changes.tensors import is_tensor
@@ -51,10 +51,11 @@ def _words(change: Change) -> Iterator[str]:
     if change.beside:
         yield from change.beside
         return
-    values = [
-        word for code in change.values for word in re.findall(r"\w+", code) if word not in ("True", "False")
-    ]
-    yield from values or ([""] if change.position is not None else [f"{name}=" for name in change.keywords])
+    values = [re.match(r"'?(\w+)'?(?:\(|\Z)", code) for code in change.values]
+    if values and all(value is not None and value[1] not in ("True", "False") for value in values):
+        yield from (value[1] for value in values if value is not None)
+    else:
+        yield from [""] if change.position is not None else [f"{name}=" for name in change.keywords]
 
 
 def _of_calls(of: Sequence[Change]) -> tuple[str, ...]:
@@ -107,6 +108,7 @@ def _called(
     if (
         is_guarded(use, ctx, reached)
         or asks_for(use, change.keywords[0])
+        or (change.place_of and change.gone is not None and change.gone <= oldest(ctx, reached))
         or (severity is Severity.WARNING and reached.unheard)
         or (severity is Severity.ERROR and reached.caught & {"TypeError", "Exception", "BaseException"})
     ):

@@ -55,6 +55,8 @@ class Watch:
             if token is None:
                 self._add_namespaces(symbol.removesuffix(".*"))
                 self._pairs.add(tuple(symbol.rsplit(".", 2)[-2:]))
+                if symbol.endswith(".*"):  # what is below the module is used without naming it
+                    self.aliases.add(symbol.removesuffix(".*"))
                 continue
             self._leaves.add(segments(symbol)[-1])
             parts = segments(symbol.rstrip("*").rstrip("."))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from torchmigrate.model.versions import Version
+from torchmigrate.semantics.flags import imported_if
 from torchmigrate.semantics.resolve import leaf, literal_getattr, string
 from torchmigrate.semantics.scopes import Place, Scope
 from torchmigrate.semantics.use import Use
@@ -31,7 +32,7 @@ class Reach:
     low: Version | None = None
     high: Version | None = None
     present: set[str] = field(default_factory=set)
-    """Qualified names that `hasattr` has found."""
+    """Qualified names that `hasattr`, or an import, has found."""
     absent: set[str] = field(default_factory=set)
     """Those that it has not found."""
     caught: set[str] = field(default_factory=set)
@@ -228,6 +229,8 @@ class _Guards:
                 self._take(defined, truth, scope, depth - 1)
             else:
                 self._named(test, truth)
+                if truth and isinstance(test, ast.Name):
+                    found.present.update(imported_if(test, scope, self._uses))
 
     def _compared(self, left: ast.expr, op: ast.cmpop, right: ast.expr, truth: bool, scope: Scope) -> None:
         if isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):

@@ -20,7 +20,7 @@ from torchmigrate.text.source import Source
 _PATCHERS = frozenset({"patch", "setattr", "delattr", "spy", "stub"})
 _PATCHED_OBJECT = frozenset({"setattr", "delattr", "object", "spy", "stub"})
 _Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_INSTANCE_CHECKS = frozenset({"isinstance", "issubclass"})
+_INSTANCE_CHECKS = frozenset({"isinstance", "issubclass", "assertIsInstance", "assertNotIsInstance"})
 
 
 class Surroundings(NamedTuple):

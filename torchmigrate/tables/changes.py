@@ -111,6 +111,8 @@ class Change:
     """The place of the parameter among positional arguments."""
     by_place: bool = False
     """Whether it is about this argument, and those after it, only where they are given by their place."""
+    place_of: str = ""
+    """The parameter whose place it is from ``gone`` on: code that needs such a torch means that one."""
     beside: tuple[str, ...] = ()
     """Spellings of which a file must have one for the change to be looked for: ``.add_`` of ``x.mul_(2).add_(y)``."""
     values: tuple[str, ...] = ()
@@ -145,6 +147,8 @@ class Change:
 
     def state(self, target: Version) -> str:
         """What it is at the target, as a clause that follows its name."""
+        if self.gone is not None and self.place_of:
+            return f"is taken for `{self.place_of}` {'since' if self.gone <= target else 'from'} torch {render(self.gone)}"
         if self.gone is not None and self.gone <= target:
             return f"{'only raises' if self.raises else 'is gone'} since torch {render(self.gone)}"
         later = (

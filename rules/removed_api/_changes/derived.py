@@ -15,6 +15,7 @@ from .making import require
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.semantics.guards import Reach
+    from torchmigrate.semantics.scopes import Place
     from torchmigrate.tables.changes import Change
 
 _CHANGES = changes.of_callable(changes.Kind.PARAMETER)
@@ -30,10 +31,34 @@ and whether it is theirs only where they are the one base: `Sampler` has lost it
 
 
 def findings(use: Use, owner: ast.ClassDef, ctx: Context, reached: Reach) -> Iterator[Finding]:
-    """What a class hands to the ``__init__`` of its base, and asks of itself, that is no more."""
-    yield from _handed(use, owner, ctx, reached)
-    if use.symbol not in _SAMPLERS and len(owner.bases) == 1:
-        yield from _asked(use, owner, ctx)
+    """What a class, and those of the file that derive from it, hand to the ``__init__`` of its base, and ask of themselves,
+    that is no more."""
+    for one in _line(owner, ctx):
+        yield from _handed(use, one, ctx, reached)
+        if use.symbol not in _SAMPLERS and len(one.bases) == 1:
+            yield from _asked(use, one, ctx)
+
+
+def _line(owner: ast.ClassDef, ctx: Context) -> Iterator[ast.ClassDef]:
+    """A class, and those of the file that reach the same ``__init__`` through it, as it has none of its own."""
+    line = [owner]
+    for one in line:
+        yield one
+        if any(isinstance(part, ast.FunctionDef) and part.name == "__init__" for part in one.body):
+            continue
+        for place in ctx.uses.scopes.places:
+            heir = place.statement
+            if isinstance(heir, ast.ClassDef) and heir not in line and _derives(heir, one, place, ctx):
+                line.append(heir)
+
+
+def _derives(heir: ast.ClassDef, owner: ast.ClassDef, place: Place, ctx: Context) -> bool:
+    """Whether a base of a class is another one of the file, by a name that means nothing else."""
+    for base in heir.bases:
+        scope = place.scope.find(base.id) if isinstance(base, ast.Name) else None
+        if scope is not None and isinstance(base, ast.Name):
+            return [binding.node for binding in scope.bindings[base.id]] == [owner]
+    return False
 
 
 def _handed(use: Use, owner: ast.ClassDef, ctx: Context, reached: Reach) -> Iterator[Finding]:

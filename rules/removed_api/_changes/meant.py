@@ -79,3 +79,9 @@ def _stored(node: ast.AST) -> ast.AST:
 def warns_when_called(use: Use) -> bool:
     entry = api.find(use.symbol)
     return entry is not None and entry.kind in ("function", "method", "class")
+
+
+def is_member(use: Use) -> bool:
+    """Whether the name is a value that a class holds, as an enumeration does: what takes it warns, no comparison."""
+    owner = api.find_any(use.symbol.rpartition(".")[0])
+    return owner is not None and owner.kind == "class"

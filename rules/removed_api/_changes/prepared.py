@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind
+from torchmigrate.api import Kind, Severity
 from torchmigrate.semantics.guards import Reach, reach
 from torchmigrate.semantics.resolve import root
 from torchmigrate.semantics.scopes import BindingKind
@@ -58,9 +58,13 @@ def _imports(use: Use, ctx: Context) -> Iterator[Use]:
             yield replace(use, kind=Kind.IMPORT, node=binding.node, parents=(place.statement,), place=place)
 
 
-def _is_gone(module: str, ctx: Context) -> bool:
-    entry, change = api.find(module), changes.by_symbol(changes.Kind.REMOVED).get(module)
-    gone = change is not None and change.gone is not None and change.gone <= ctx.options.target
+def _joined(owner: str, name: str) -> str:
+    return f"{owner}.{name}"
+
+
+def _is_gone(name: str, ctx: Context) -> bool:
+    entry, change = api.find(name), changes.by_symbol(changes.Kind.REMOVED).get(name)
+    gone = change is not None and not change.raises and change.severity(ctx.options.target) is Severity.ERROR
     return gone or (entry is not None and ctx.options.target not in entry.present)
 
 
@@ -79,7 +83,10 @@ def is_guarded(use: Use, ctx: Context, reached: Reach, *, is_always_there: bool 
     fallback = bool(reached.fallback & (MISSING | ANY)) and not (is_always_there or _is_tried_again(use, ctx))
     target = ctx.options.target
     lacks = any(name.startswith("torch.") or not is_always_there for name in reached.absent)
-    if ambiguous or fallback or lacks or not reached.is_reached(target):
+    lost = any(
+        _is_gone(part, ctx) for name in reached.present for part in accumulate(name.split("."), _joined)
+    )
+    if ambiguous or fallback or lacks or lost or not reached.is_reached(target):
         return True
     brought = [reach(one, ctx.uses) for one in _imports(use, ctx)]
     return bool(brought) and not any(at.is_reached(target) for at in brought)
@@ -146,3 +153,33 @@ def asks_for(use: Use, keyword: str) -> bool:
         for test in tests
         for node in ast.walk(test)
     )
+
+
+def gives_it_elsewhere(use: Use, keyword: str) -> bool:
+    """Whether another branch makes the same call with the keyword: one that asks, in whatever way, for what torch takes."""
+    call = use.call
+    return call is not None and any(
+        isinstance(other, ast.Call) and _adds(other, call, keyword)
+        for branch in _branches(use)
+        for statement in branch
+        for other in ast.walk(statement)
+    )
+
+
+def _branches(use: Use) -> Iterator[list[ast.stmt]]:
+    """The other branches of the conditions that the use stands in, and those before it that leave."""
+    for inner, outer in pairwise(use.place.outwards()):
+        node = outer.statement
+        if isinstance(node, ast.If):
+            yield node.orelse if inner.statement in node.body else node.body
+    for statement in use.place.before():
+        if isinstance(statement, ast.If) and isinstance(statement.body[-1], (ast.Return, ast.Raise)):
+            yield statement.body
+
+
+def _adds(other: ast.Call, call: ast.Call, keyword: str) -> bool:
+    """Whether another call is the same one but for a keyword that it gives as well."""
+    if not any(one.arg == keyword for one in other.keywords):
+        return False
+    rest = [one for one in other.keywords if one.arg != keyword]
+    return ast.dump(ast.Call(other.func, other.args, rest)) == ast.dump(call)

@@ -10,7 +10,7 @@ from torchmigrate.semantics.guards import Reach, reach
 from torchmigrate.tables import changes
 
 from .making import leaf, made, shim
-from .meant import is_asked_for, is_called, is_exchanged, is_own, is_replaced, warns_when_called
+from .meant import is_asked_for, is_called, is_exchanged, is_member, is_own, is_replaced, warns_when_called
 from .prepared import ANY, imports_at_first, is_done_without, is_guarded
 
 if TYPE_CHECKING:
@@ -76,5 +76,7 @@ def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity 
         if change.instances and use.kind in _NOT_CALLED:
             return Severity.INFO
         if (use.is_itself_meant or is_asked_for(use) or is_exchanged(use)) and warns_when_called(use):
+            return Severity.INFO
+        if use.is_itself_meant and is_member(use):
             return Severity.INFO
     return severity
