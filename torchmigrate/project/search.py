@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 Sought = tuple[tuple[str, ...], tuple[str, ...]]
 """Words and regular expressions that a file is searched for."""
 
-_ROOM = 16 << 20
+_ROOM = 8 << 20
 """Bytes of texts that are kept for the next search."""
 
 
