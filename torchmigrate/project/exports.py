@@ -11,7 +11,7 @@ from torchmigrate.gates.languages import language_of
 from torchmigrate.gates.watch import Watch
 from torchmigrate.project.importing import Importing
 from torchmigrate.project.mentions import Facts
-from torchmigrate.project.project import Project
+from torchmigrate.project.project import Project, is_torch_itself
 from torchmigrate.semantics.uses import Uses
 from torchmigrate.text.read import read
 from torchmigrate.text.source import SourceError
@@ -94,6 +94,8 @@ class Linker:
             if attribute in self.project.exports.get(path, {}):
                 return True
             if depth == 0 or path not in self.project or (path, attribute) in self._tried:
+                continue
+            if is_torch_itself(path):
                 continue
             self._tried.add((path, attribute))
             try:
