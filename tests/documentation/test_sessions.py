@@ -54,15 +54,17 @@ def told(text: str) -> Iterator[list[str]]:
                 yield list(itertools.takewhile(lambda word: word not in ("|", "||", "&&", ">"), words))
 
 
-def understood(words: list[str], group: click.Group = cli) -> None:
+def understood(words: list[str], group: click.Group = cli, parent: click.Context | None = None) -> None:
     """Raises UsageError where the command line would."""
     name, *arguments = words
-    command = group.get_command(click.Context(group), name)
+    # A command keeps the names of its help option from the first context that it gets.
+    context = click.Context(group, parent=parent, **group.context_settings)
+    command = group.get_command(context, name)
     assert command is not None, name
     if isinstance(command, click.Group):
-        understood(arguments, command)
+        understood(arguments, command, context)
     else:
-        command.make_context(name, arguments)
+        command.make_context(name, arguments, parent=context)
 
 
 @pytest.mark.parametrize("page", pages(), ids=name_of)

@@ -97,7 +97,11 @@ def compare(before: bytes, edits: Sequence[Edit], after: bytes) -> None:
         code = Code(before), Code(after)
     except SyntaxError as error:
         raise Violation(f"the result does not parse: {error}") from None
-    made = [part for change in whole for part in parted(change, before, after, code)]
+    made: list[Change] = []
+    for number, change in enumerate(whole):
+        low = made[-1].end if made else 0
+        high = whole[number + 1].start if number + 1 < len(whole) else len(before)
+        made += parted(change, before, after, code, low, high)
     back = [change.back for change in made]
     old.mark(made)
     new.mark(back)
@@ -130,10 +134,19 @@ def changes(before: bytes, edits: Sequence[Edit], after: bytes) -> list[Change]:
     return found
 
 
-def parted(change: Change, before: bytes, after: bytes, code: Sequence[Code]) -> Iterator[Change]:
-    """The change of code, and those of the blanks around; ``code``: the code of the old text and of the new one."""
-    blank = min(code[0].blank_before(change.start), code[1].blank_before(change.to))
-    blank_end = min(code[0].blank_behind(change.end), code[1].blank_behind(change.to_end))
+def parted(
+    change: Change, before: bytes, after: bytes, code: Sequence[Code], low: int, high: int
+) -> Iterator[Change]:
+    """The change of code, and those of the blanks around; ``code``: the code of the old text and of the new one.
+
+    Blanks before ``low`` and behind ``high``, in the old text, belong to the changes beside this one.
+    """
+    blank = min(
+        code[0].blank_before(change.start), code[1].blank_before(change.to), max(change.start - low, 0)
+    )
+    blank_end = min(
+        code[0].blank_behind(change.end), code[1].blank_behind(change.to_end), max(high - change.end, 0)
+    )
     start, end, to, to_end = (
         change.start - blank,
         change.end + blank_end,

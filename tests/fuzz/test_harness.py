@@ -124,6 +124,16 @@ def test_the_oracle_sees_code_that_is_regrouped(before: str, after: str) -> None
         oracle.compare(before.encode(), list(_edits(before, after)), after.encode())
 
 
+def test_the_oracle_tells_apart_the_blanks_of_changes_beside_each_other() -> None:
+    before = b"def g():\n  a = f(Cell())  # x\n# note\n  b = 1\n"
+    after = b"def g():\n  a = Cell()  # x\n  a.compile()\n# note\n  b = 1\n"
+    first, last, line = before.index(b"f("), before.index(b")  #"), before.index(b"# note")
+    edits = [Edit(first, first + 2, ""), Edit(last, last + 1, ""), Edit(line, line, "  a.compile()\n")]
+    oracle.compare(before, edits, after)
+    with pytest.raises(Violation):
+        oracle.compare(before, edits[:2], after)
+
+
 def _edits(before: str, after: str) -> Iterator[Edit]:
     from difflib import SequenceMatcher
 

@@ -187,6 +187,15 @@ def test_a_statement_that_shares_its_line_is_not_replaced() -> None:
         changed("a; b = 1\n", lambda source: ReplaceStatement(every(source, ast.Assign)[0], template("c\nd")))
 
 
+@pytest.mark.parametrize("end", ["\\\n", "\\\r\n"])
+def test_a_statement_that_continues_the_line_of_its_header_shares_it(end: str) -> None:
+    with pytest.raises(NoFix, match="shares its line"):
+        changed(
+            f"def f():\n    if a:{end} b = 1\n    c\n",
+            lambda source: Insert(every(source, ast.Assign)[0], template("d"), after=True),
+        )
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -132,12 +132,17 @@ class Regions:
         while stand.parent is not None:
             first = stand.block[0]
             start = self.statements.start(first)
-            before = self.source.text[_line_start(self.source, start) : start]
+            line = _line_start(self.source, start)
+            begins = not self.source.text[line:start].strip() and not self._continues(line)
             is_elif = self.source.text.startswith(b"elif", start) and isinstance(first, ast.If)
-            if not before.strip() and not is_elif:
+            if begins and not is_elif:
                 break
             stand = stand.parent
         return stand
+
+    def _continues(self, line: int) -> bool:
+        """Whether the line continues the one before: ``if x:\\``."""
+        return self.source.text.endswith((b"\\\n", b"\\\r\n", b"\\\r"), 0, line)
 
     def _prefix(self, start: int) -> bytes:
         return SUITE if self.source.text[start : start + 1] in (b" ", b"\t", b"\f") else b""
