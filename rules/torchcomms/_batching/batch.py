@@ -24,15 +24,12 @@ if TYPE_CHECKING:
 
 _REPLACED = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)
 _THROUGH_ANOTHER = tuple(
-    ((name[:4], name + quote, verb), (rf"""{name}{quote}(?<=["'.]{name}{quote})""",))
+    ((name + quote, verb), (rf"""{name}{quote}(?<=["'.]{name}{quote})""",))
     for name in ("isend", "irecv", "distributed", "dist")
     for quote in "\"'"
     for verb in ("patch", "setattr", "sys.modules")
 )
-"""How a test replaces the functions in the module that calls them: ``patch("ring.dist.isend")``, ``setattr(ring, "dist", …)``.
-
-All files are searched for each first word: fewer of them than there are names with their quotes.
-"""
+"""How a test replaces the functions in the module that calls them: ``patch("ring.dist.isend")``, ``setattr(ring, "dist", …)``."""
 _SEPARATE = 'give each direction a group of its own, or use a group with `backend="nccl-lazy"` (torch 2.14)'
 
 
