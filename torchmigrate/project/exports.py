@@ -95,7 +95,7 @@ class Linker:
                 return True
             if depth == 0 or path not in self.project or (path, attribute) in self._tried:
                 continue
-            if is_torch_itself(path):
+            if is_torch_itself(path):  # whatever it exports, `Project.export` would not take
                 continue
             self._tried.add((path, attribute))
             try:

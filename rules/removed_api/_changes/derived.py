@@ -53,10 +53,9 @@ def _line(owner: ast.ClassDef, ctx: Context) -> Iterator[ast.ClassDef]:
 
 
 def _derives(heir: ast.ClassDef, owner: ast.ClassDef, place: Place, ctx: Context) -> bool:
-    """Whether a base of a class is another one of the file, by a name that means nothing else."""
+    """Whether the first base that a class has from this file is ``owner``, by a name that means nothing else."""
     for base in heir.bases:
-        scope = place.scope.find(base.id) if isinstance(base, ast.Name) else None
-        if scope is not None and isinstance(base, ast.Name):
+        if isinstance(base, ast.Name) and (scope := place.scope.find(base.id)) is not None:
             return [binding.node for binding in scope.bindings[base.id]] == [owner]
     return False
 
