@@ -1,6 +1,6 @@
-"""What other programs call: `torchmigrate.check` and `torchmigrate.fix`; see ``docs/api.md``.
+"""The Python interface: `torchmigrate.check` and `torchmigrate.fix`; see ``docs/api.md``.
 
-They do what the commands do, print nothing, write nothing, and keep nothing in the cache.
+They do what the commands do, but print nothing, write nothing, and do not use the cache.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ Text = TypeVar("Text", str, bytes)
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What `check` found."""
+    """The result of `check`."""
 
     findings: tuple[Finding, ...]
-    """In the order of the files and of the places in them, without what comments or a baseline leave out."""
+    """The findings in the order of files and places, without suppressed ones and those in a baseline."""
     errors: tuple[FileError, ...]
     """The files that could not be checked."""
     files: int
-    """How many files were looked at."""
+    """The number of files that were checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed(Generic[Text]):
-    """What `fix` made of a source."""
+    """The result of `fix`."""
 
     source: Text
-    """The new source; the old one where nothing is to be fixed."""
+    """The new source, or the old one if nothing was fixed."""
     applied: tuple[Finding, ...]
-    """What is mended, at its place in the old source."""
+    """The findings that were fixed, with places in the old source."""
     findings: tuple[Finding, ...]
-    """What is left, at its place in the new one."""
+    """The remaining findings, with places in the new source."""
     errors: tuple[FileError, ...]
-    """Why the source, or a fix, was left alone."""
+    """Why the source was not checked, or a fix was not made."""
 
 
 def check(
@@ -65,11 +65,12 @@ def check(
     isolated: bool = False,
     **settings: Setting,
 ) -> Checked:
-    """What an upgrade breaks, deprecates or supersedes in files and folders, as ``torchmigrate check`` says it.
+    """Return what an upgrade breaks, deprecates or supersedes in files and folders, as ``torchmigrate check`` does.
 
-    ``config`` names a configuration file in the place of the projects' own, ``isolated`` reads none. ``settings`` are
-    those of the documentation, with underscores, and win: ``target_version="2.15"``, ``select=["TS", "CU501"]``. One
-    process does all, unless ``jobs`` says otherwise. A path that is not there is among the errors. Raises ConfigError.
+    ``config`` is a configuration file that replaces the projects' own; ``isolated`` reads none. ``settings`` are those of the
+    documentation, with underscores, and override files: ``target_version="2.15"``, ``select=["TS", "CU501"]``. One process
+    does all the work unless ``jobs`` is given. A missing path is among the errors. Raises ConfigError.
+
     """
     named = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     asked = _Asked([os.fspath(path) for path in named], None, b"", _profiles(config, isolated, settings))
@@ -91,12 +92,13 @@ def fix(
     isolated: bool = False,
     **settings: Setting,
 ) -> Fixed[Text]:
-    """A source with what is wrong mended, as ``torchmigrate fix --apply -`` does it; ``unsafe_fixes=True`` adds those.
+    """Return a source after fixing, as ``torchmigrate fix --apply -`` does; ``unsafe_fixes=True`` adds unsafe fixes.
 
-    ``path`` is where the source lies or is to lie: it says of what kind the file is, which settings and which oldest
-    torch hold, and which files can observe it. Without one it is a Python module that nothing is known of, and a fix
-    that would have to know is unsafe. Everything but what is mended stays as it is, line ends included. The rest is as
-    in `check`. Raises ConfigError.
+    ``path`` is where the source is or will be: it determines the kind of file, the settings, the oldest torch, and the files that
+    can observe it. Without a path the source is a Python module outside of any project, and fixes that depend on the project
+    are unsafe. Everything else in the source is unchanged, including line ends. Other parameters are as in `check`.
+    Raises ConfigError.
+
     """
     name = None if path is None else os.fspath(path)
     encoding = "utf-8" if isinstance(source, bytes) else _encoding(name or "-", source)
@@ -116,7 +118,7 @@ def _fixed(
 
 
 class _Asked:
-    """What a call asks for. Raises ConfigError."""
+    """The files and settings of a call. Raises ConfigError."""
 
     def __init__(self, paths: list[str], name: str | None, data: bytes, profiles: Profiles) -> None:
         try:
@@ -126,7 +128,7 @@ class _Asked:
         self.sorts = Selection([profile.settings for profile in self.files.profiles]).sorts(Cache(None))
 
     def known(self) -> Known:
-        """What a baseline leaves out."""
+        """Return the findings that a baseline leaves out."""
         try:
             return Known(self.files.inputs(self.sorts), self.files.settings_of, None, writes=False)
         except Failure as failure:
@@ -139,7 +141,7 @@ def _profiles(config: Path | None, isolated: bool, settings: Mapping[str, Settin
 
 
 def _encoding(path: str, source: str) -> str:
-    """The encoding that a source declares, which its bytes are to be in."""
+    """Return the encoding that a source declares."""
     try:
         return read(path, source.encode("utf-8", "surrogatepass")).encoding
     except SourceError:

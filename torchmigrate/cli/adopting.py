@@ -1,4 +1,4 @@
-"""The options of `check` with which a project takes the tool up that has findings already."""
+"""The options of `check` for adopting the tool in a project that has findings already."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 BARE = "--add-ignore"
-"""An option whose value may be left out, and then does not take the next argument for it."""
+"""An option whose value may be left out, in which case it does not consume the next argument."""
 
 
 class Checking(click.Command):
-    """The command, with ``--add-ignore`` alone as ``--add-ignore=``."""
+    """The command `check`, which reads a bare ``--add-ignore`` as ``--add-ignore=``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does."""
+        """Parse arguments as click does."""
         end = args.index("--") if "--" in args else len(args)
         options = [f"{BARE}=" if given == BARE else given for given in args[:end]]
         return super().parse_args(ctx, options + args[end:])
 
 
 def options(command: Command) -> Command:
-    """Decorator: the options."""
+    """Decorate a command with the options."""
     for decorate in (
         click.option(
             "--until",
             metavar="VERSION",
-            help="With --add-ignore: the target from which on the comments silence nothing and are reported.",
+            help="With --add-ignore: the target version at which the comments expire and are reported.",
         ),
         click.option(
             BARE,
             metavar="[=REASON]",
-            help="Write comments into the files that silence what is reported, and report nothing.",
+            help="Suppress all reported findings by comments in the files, and report nothing.",
         ),
         click.option(
             "--diff-base",
             metavar="REF",
-            help="Report only what is new since HEAD and the git revision REF parted: the files as they were then are "
-            "checked too, by the settings of today, and what they had is left out. What is not committed is new.",
+            help="Report only findings that are new since the merge base of HEAD and the git revision REF. The files of that "
+            "revision are checked with today's settings; uncommitted changes count as new.",
         ),
         click.option(
             "--write-baseline",
             is_flag=True,
-            help="Write what is found into the baseline, and report nothing.",
+            help="Write all findings into the baseline, and report nothing.",
         ),
     ):
         command = decorate(command)
@@ -57,28 +57,24 @@ def options(command: Command) -> Command:
 
 
 def ignore(reason: str | None, until: str | None, given: Mapping[str, Any]) -> Ignore | None:
-    """What --add-ignore asks for, if it is given. Raises click.UsageError."""
+    """Return what --add-ignore requests, or None. Raises click.UsageError."""
     if given["write_baseline"] and given["diff_base"]:
-        raise click.UsageError(
-            "a baseline holds all that is found, and --diff-base leaves some out: one of them"
-        )
+        raise click.UsageError("--write-baseline and --diff-base cannot be used together")
     if reason is None:
         if until is not None:
-            raise click.UsageError("--until goes with --add-ignore")
+            raise click.UsageError("--until requires --add-ignore")
         return None
     if given["write_baseline"]:
-        raise click.UsageError(
-            "--add-ignore silences what is found, and --write-baseline keeps it: one of them"
-        )
+        raise click.UsageError("--add-ignore and --write-baseline cannot be used together")
     if "-" in given["paths"]:
-        raise click.UsageError("--add-ignore writes into files, and `-` is none")
+        raise click.UsageError("--add-ignore cannot be used with standard input")
     from torchmigrate.cli import ignoring
 
     return ignoring.wanted(reason, until)
 
 
 def write(run: Session, ignore: Ignore | None) -> int:
-    """Writes the comments, or the baseline; returns the exit status."""
+    """Write the comments, or the baseline; return the exit status."""
     if ignore is None:
         run.write_baseline()
     else:

@@ -1,4 +1,4 @@
-"""The command `torchmigrate artifacts`: the model files of a project, and what becomes of TorchScript archives.
+"""The command `torchmigrate artifacts`, which lists model files and converts TorchScript archives.
 
 Exit status: 0; 1 if an archive was not converted, or differs; 2 for wrong usage and files that cannot be read.
 """
@@ -20,9 +20,9 @@ from torchmigrate.cli.options import PLACE, Failure
 from torchmigrate.console.terminal import Progress, wants_color
 
 
-@click.group(short_help="Tell what model files are, and convert TorchScript archives.")
+@click.group(short_help="List model files, and convert TorchScript archives.")
 def artifacts() -> None:
-    """Tell what model files are, and convert TorchScript archives to exported programs."""
+    """List model files, and convert TorchScript archives to exported programs."""
 
 
 @artifacts.command("list")
@@ -32,10 +32,10 @@ def artifacts() -> None:
 @click.option("-o", "--output-file", metavar="FILE", type=PLACE, help="Write to a file.")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=PLACE)
 def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> int:
-    """Say what the model files in PATHS (default: here) are. Nothing in them is unpickled or run."""
+    """List the model files in PATHS (default: here) without unpickling or running anything in them."""
     found = [reading.read(path) for path in reading.find(paths or (".",))]
     if not found:
-        output.print_lines(f"torchmigrate: no model file is in {', '.join(paths) or 'this folder'}")
+        output.print_lines(f"torchmigrate: there is no model file in {', '.join(paths) or 'this folder'}")
     _print(listing.as_json(found) if style == "json" else listing.as_text(found), output_file)
     return 2 if any(one.error for one in found) else 0
 
@@ -55,13 +55,16 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
     multiple=True,
     metavar="[METHOD=]FILE|SPEC",
     type=PLACE,
-    help="What to run it with: a file of torch.save, a folder of such, or types such as float32[2,3],int64[2].",
+    help="Inputs to run the model with: a file written by torch.save, a folder of such files, or types such as float32[2,3],int64[2].",
 )
 @click.option(
     "--method", "methods", multiple=True, metavar="NAME", help="Convert this method; default: forward."
 )
 @click.option(
-    "--dynamic", multiple=True, metavar="[INPUT.]DIM:NAME", help="A size that has to stay open: 0:batch."
+    "--dynamic",
+    multiple=True,
+    metavar="[INPUT.]DIM:NAME",
+    help="A size that has to stay dynamic, such as 0:batch.",
 )
 @click.option("--rtol", type=click.FloatRange(min=0), help="Relative tolerance; default: torch.testing's.")
 @click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance; default: torch.testing's.")
@@ -96,7 +99,7 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
 )
 @click.argument("source", metavar="IN", type=PLACE)
 def convert(source: str, target: str, **given: Any) -> int:
-    """Convert the TorchScript archive IN, or those in a folder, and compare old and new on the same inputs."""
+    """Convert the TorchScript archive IN, or those in a folder, and compare old and new outputs on the same inputs."""
     from torchmigrate.artifacts import batch, report
 
     if not os.path.exists(source):
@@ -108,7 +111,7 @@ def convert(source: str, target: str, **given: Any) -> int:
     wanted, folder = _wanted(given)
     work = batch.jobs(source, target, wanted, folder)
     if not work:
-        raise Failure(f"no model file is in {source}")
+        raise Failure(f"there is no model file in {source}")
     with Progress(sys.stderr, wanted=True) as progress:
         if given["ray"]:
             from torchmigrate.artifacts import cluster
@@ -132,7 +135,7 @@ def convert(source: str, target: str, **given: Any) -> int:
 
 
 def _wanted(given: dict[str, Any]) -> tuple[Any, str | None]:
-    """What the options ask for, and the folder of inputs files, if one is named."""
+    """Return the conversion that the options request, and the folder of input files, if one is given."""
     from torchmigrate.artifacts import inputs
     from torchmigrate.artifacts.conversion import Wanted
 
@@ -154,7 +157,7 @@ def _wanted(given: dict[str, Any]) -> tuple[Any, str | None]:
     python = _interpreter(given["python"])
     if python is None or not shutil.which(python):
         raise Failure(
-            f"{python or 'a Python interpreter'} is not there; name one that has torch with --python"
+            f"{python or 'a Python interpreter'} was not found; name one that has torch with --python"
         )
     memory = given["memory"]
     methods = given["methods"] or tuple(name for name in (*files, *specs) if name) or ("forward",)
@@ -176,7 +179,7 @@ def _wanted(given: dict[str, Any]) -> tuple[Any, str | None]:
 
 
 def _interpreter(named: str | None) -> str | None:
-    """The user's, as `collect.find_python` finds it; before any on ``PATH`` the one that runs this, where it has torch."""
+    """Return the user's interpreter as `collect.find_python` finds it; the running one instead of one on ``PATH`` if it has torch."""
     from torchmigrate.probe import collect
 
     python = collect.find_python(named, os.environ, Path.cwd())
@@ -185,7 +188,7 @@ def _interpreter(named: str | None) -> str | None:
 
 
 def _of_method(text: str) -> tuple[str, str]:
-    """``encode=float32[2,3]`` in its two parts; a file may have a ``=`` in its name."""
+    """Split ``encode=float32[2,3]`` into its two parts; a file name may contain a ``=`` too."""
     method, equals, value = text.partition("=")
     return (method, value) if equals and method.isidentifier() and not os.path.exists(text) else ("", text)
 

@@ -1,4 +1,4 @@
-"""What a command line asks for: files, with what holds for each, and the trees that they are looked at in."""
+"""The files that a command line asks for, their settings, and the trees that contain them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ def ask(
     given: Profiles,
     read_stdin: Callable[[], bytes] | None = None,
 ) -> Asked:
-    """What ``paths`` (default: here) name; ``read_stdin`` gives what ``-`` is, if not standard input does. Raises ConfigError for settings that cannot be used, and Failure."""
+    """Return the files that ``paths`` (default: here) name.
+
+    ``read_stdin`` returns the content of ``-``; default: standard input. Raises Failure, and ConfigError for invalid settings.
+
+    """
     paths = paths or (os.curdir,)
     places = [stdin_filename or "" if path == "-" else path for path in paths]
     folder = options.common_folder([place or os.curdir for place in places])
@@ -50,11 +54,11 @@ class Asked:
     _found: Found
     _given: Profiles
     base: Profile
-    """What holds for the folder that holds all of them."""
+    """The profile of the folder that contains all of them."""
 
     @cached_property
     def profiles(self) -> list[Profile]:
-        """What holds for the files, each once; where there are none, for their folder. Raises ConfigError."""
+        """The profiles of the files, each once, or of their folder if there are no files. Raises ConfigError."""
         folders = dict.fromkeys(os.path.dirname(file.place) for file in self._found.inputs)
         return list(dict.fromkeys(map(self._given.of, folders))) or [self.base]
 
@@ -65,20 +69,20 @@ class Asked:
         }
 
     def settings_of(self, path: str) -> Settings:
-        """The settings for a file, by its path as it is shown."""
+        """Return the settings for a file, given by its displayed path."""
         return self._by_path.get(path, self.base.settings)
 
     @property
     def unfollowed(self) -> tuple[str, ...]:
-        """The links that lead elsewhere."""
+        """The links that lead out of the given folders."""
         return self._found.unfollowed
 
     def inputs(self, sorts: Sorts) -> list[Input]:
-        """The files that a rule looks into."""
+        """Return the files that a rule reads."""
         return [file for file in self._found.inputs if self._is_wanted(file, sorts)]
 
     def errors(self, sorts: Sorts) -> list[FileError]:
-        """What could not be taken."""
+        """Return the errors of files that could not be found or read."""
         return [
             error
             for error in self._found.errors
@@ -87,7 +91,7 @@ class Asked:
 
     @property
     def doubts(self) -> Iterable[FileError]:
-        """What is wrong with patterns in the settings; the others hold."""
+        """Errors about invalid patterns in the settings; the other patterns apply."""
         from torchmigrate.project.patterns import malformed
 
         said: dict[tuple[str, str], None] = {}
@@ -104,7 +108,7 @@ class Asked:
             yield FileError(place, message)
 
     def trees(self, sorts: Sorts) -> list[Tree]:
-        """The trees that the files lie in."""
+        """Return the trees that contain the files."""
         inputs = self.inputs(sorts)
         return [
             Tree(one.named, one.profile_of, self._wanted(one.others, sorts), one.root, one.is_whole)
@@ -115,7 +119,7 @@ class Asked:
         return [file for file in inputs if sorts.wants(file.path)]
 
     def _is_wanted(self, file: Input, sorts: Sorts) -> bool:
-        """A file that was named is, whatever it is called."""
+        """Return whether a file is checked, as any explicitly named file is."""
         named = file.data is not None or file.path in self._shown or not is_of_interest(file.path)
         return named or sorts.wants(file.path)
 

@@ -1,4 +1,4 @@
-"""Fixes that are wanted one by one."""
+"""The questions of ``fix --interactive``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from torchmigrate.reporters.report import Report
 
 ANSWERS = {
     "y": "apply this fix",
-    "n": "do not",
+    "n": "do not apply it",
     "a": "apply this fix and all that follow",
     "f": "skip the rest of this file",
     "r": "skip the rest of this rule",
-    "q": "quit: apply what was agreed to, and nothing else",
+    "q": "quit: apply the fixes accepted so far, and nothing else",
     "?": "this help",
 }
 
@@ -31,11 +31,11 @@ class Chooser:
         self._text = b""
 
     def see(self, text: bytes) -> None:
-        """Takes the text that the edits of the next finding are for."""
+        """Set the text that the edits of the next finding are for."""
         self._text = text
 
     def __call__(self, finding: Finding) -> bool:
-        """The user's answer, or the one that holds for all the rest, for its file or for its rule."""
+        """Return the user's answer, or an earlier one that applies to everything, to its file or to its rule."""
         if self._rest is not None:
             return self._rest
         if finding.path in self._files or finding.code in self._rules:
@@ -53,7 +53,7 @@ class Chooser:
         return answer in "ya"
 
     def _answer(self) -> str:
-        """One of `ANSWERS`. Raises KeyboardInterrupt where the user interrupts, and where the answers end."""
+        """Return one of `ANSWERS`. Raises KeyboardInterrupt if the user interrupts or the input ends."""
         one_of = click.Choice(list(ANSWERS), case_sensitive=False)
         try:
             answer: str = click.prompt("Apply this fix?", type=one_of, default="n", err=True)
@@ -62,7 +62,7 @@ class Chooser:
         return answer
 
     def _show(self, finding: Finding) -> None:
-        """What is found, and the lines that the fix changes."""
+        """Print the finding, and the lines that the fix changes."""
         from torchmigrate.console import diff
         from torchmigrate.reporters import full
         from torchmigrate.text.edits import apply

@@ -27,20 +27,22 @@ from torchmigrate.settings.config import ConfigError
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", prog_name="torchmigrate")
 def cli() -> None:
-    """Find what a PyTorch upgrade breaks in a project, and mend what can be proved."""
+    """Find what a PyTorch upgrade breaks in a project, and fix what can be proved."""
 
 
-VARIABLES = "Settings are environment variables too: TORCHMIGRATE_TARGET_VERSION=2.15."
+VARIABLES = "Settings can also be environment variables, such as TORCHMIGRATE_TARGET_VERSION=2.15."
 
 
 @cli.command(
     cls=adopting.Checking,
     epilog=VARIABLES,
-    short_help="Say what an upgrade breaks, deprecates or supersedes.",
+    short_help="Report what an upgrade breaks, deprecates or supersedes.",
 )
 @options.of_session
 @adopting.options
-@click.option("--with-probe", is_flag=True, help="Also say whether this machine can run the target version.")
+@click.option(
+    "--with-probe", is_flag=True, help="Also check whether this machine can run the target version."
+)
 @click.option(
     "--python",
     metavar="PATH",
@@ -51,7 +53,7 @@ VARIABLES = "Settings are environment variables too: TORCHMIGRATE_TARGET_VERSION
     "--show-settings",
     metavar="FILE",
     type=options.PLACE,
-    help="Print what holds for FILE, and check nothing.",
+    help="Print the settings for FILE, and check nothing.",
 )
 @click.option("--show-files", is_flag=True, help="List the files to check, and check nothing.")
 @click.option("--fix", "mends", is_flag=True, help="Also write the fixed files, as `fix --apply` does.")
@@ -74,18 +76,18 @@ def check(
     shows, adopts = show_settings is not None or show_files, add_ignore is not None or given["write_baseline"]
     if (mends or diff) and (with_probe or shows or adopts):
         raise click.UsageError(
-            "--fix and --diff go with none of --with-probe, --show-settings, --show-files, --add-ignore and "
+            "--fix and --diff cannot be used with --with-probe, --show-settings, --show-files, --add-ignore or "
             "--write-baseline"
         )
     if shows and adopts:
         raise click.UsageError(
-            "--show-settings and --show-files check nothing, and there is nothing to --add-ignore or --write-baseline"
+            "--show-settings and --show-files cannot be used with --add-ignore or --write-baseline"
         )
     if mends or diff:
         wanted = mending.Mending(mends and not diff, exit_non_zero_on_fix=exit_non_zero_on_fix)
         return mending.mend(wanted, given, diff=diff)
     if python and not with_probe:
-        raise click.UsageError("--python goes with --with-probe")
+        raise click.UsageError("--python requires --with-probe")
     ignore = adopting.ignore(add_ignore, until, given)
     if show_settings is not None:
         return show(show_settings, given)
@@ -121,18 +123,16 @@ def check(
     return run.status(failed=run.fails())
 
 
-@cli.command(epilog=VARIABLES, short_help="Show the diff that mends a project, or write it.")
+@cli.command(epilog=VARIABLES, short_help="Show the diff that fixes a project, or write it.")
 @options.of_session
-@click.option("--apply", is_flag=True, help="Write the fixed files, and report what is left.")
-@click.option("--interactive", is_flag=True, help="Show every fix, and ask about it.")
-@click.option(
-    "--commit-per-rule", is_flag=True, help="With --apply, in git: one commit for what each rule changes."
-)
+@click.option("--apply", is_flag=True, help="Write the fixed files, and report the remaining findings.")
+@click.option("--interactive", is_flag=True, help="Show every fix, and ask whether to apply it.")
+@click.option("--commit-per-rule", is_flag=True, help="With --apply, in git: make one commit for each rule.")
 @click.option(
     "--summary",
     metavar="FILE",
     type=options.PLACE,
-    help="With --apply: what changed and what is left, in Markdown for a pull request.",
+    help="With --apply: describe what changed and what is left, in Markdown for a pull request.",
 )
 @mending.common
 @verifying.options
@@ -149,7 +149,7 @@ def fix(
     verify_env: Sequence[str],
     **given: Any,
 ) -> int:
-    """Print the diff that mends PATHS (default: here), or write the files with --apply."""
+    """Print the diff that fixes PATHS (default: here), or write the files with --apply."""
     judge = verifying.wanted(verify, verify_runs, verify_timeout, verify_env)
     wanted = mending.Mending(apply, interactive, judge, commit_per_rule, summary, exit_non_zero_on_fix)
     return mending.mend(wanted, given, diff=diff)
@@ -177,12 +177,12 @@ def rules(style: str) -> int:
 @cli.command()
 @options.cache_folder
 def clean(cache_dir: str) -> int:
-    """Remove what earlier runs have kept."""
+    """Remove the cached results of earlier runs."""
     try:
         removed = cache.clean(cache_dir)
     except OSError as error:
         raise options.Failure(f"{cache_dir} cannot be removed: {error.strerror}") from None
-    output.print_text(f"Removed {cache_dir}.\n" if removed else f"Nothing is kept in {cache_dir}.\n")
+    output.print_text(f"Removed {cache_dir}.\n" if removed else f"There is no cache in {cache_dir}.\n")
     return 0
 
 
@@ -192,7 +192,7 @@ def clean(cache_dir: str) -> int:
 )
 @click.argument("codes", nargs=-1, required=True, metavar="CODES...")
 def explain(codes: tuple[str, ...], style: str) -> int:
-    """Say what rules find, why, and what to do. CODES are codes, their beginnings, names of rules or of families."""
+    """Explain what rules find, why, and what to do. CODES are codes, prefixes of codes, or names of rules or families."""
     from torchmigrate.cli import pages
     from torchmigrate.engine import registry
 
@@ -206,7 +206,7 @@ def explain(codes: tuple[str, ...], style: str) -> int:
 
 
 def show(file: str, given: Mapping[str, Any]) -> int:
-    """Prints what holds for a file."""
+    """Print the settings for a file."""
     from torchmigrate.cli import show as showing
 
     try:
@@ -217,7 +217,7 @@ def show(file: str, given: Mapping[str, Any]) -> int:
 
 
 def main() -> None:
-    """The entry point: runs the command line and exits with its status."""
+    """Run the command line and exit with its status; the entry point."""
     try:
         status = cli.main(prog_name="torchmigrate", standalone_mode=False)
     except click.ClickException as error:

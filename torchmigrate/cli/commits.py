@@ -1,4 +1,4 @@
-"""`fix --commit-per-rule`: one commit for what each rule changes."""
+"""`fix --commit-per-rule`: one commit for the changes of each rule."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 class Repository:
-    """The git repository that all ``paths`` lie in. Raises Failure if there is none, or it holds changes."""
+    """The git repository that contains all ``paths``. Raises Failure if there is none, or if it has uncommitted changes."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._root = os.path.dirname(os.path.realpath(paths[0])) if paths else os.curdir
         self._root = os.path.realpath(self._git("rev-parse", "--show-toplevel").rstrip("\n"))
         inside = {os.path.relpath(os.path.realpath(path), self._root) for path in paths}
         if any(path.startswith(os.pardir) for path in inside):
-            raise Failure("--commit-per-rule is for the files of one repository")
+            raise Failure("--commit-per-rule requires all files to be in one repository")
         changes = self._git("status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules")
         for entry in filter(None, changes.split("\0")):
             if not entry.startswith("?? ") or entry[3:] in inside:
                 raise Failure(f"--commit-per-rule needs a clean work tree: {entry[3:]} is not committed")
 
     def commit(self, paths: Sequence[str], message: str) -> None:
-        """Commits the files at ``paths`` as they are. Raises Failure with what git or a hook says."""
+        """Commit the files at ``paths`` as they are. Raises Failure with the message of git or of a hook."""
         inside = [os.path.relpath(os.path.realpath(path), self._root) for path in paths]
         self._git("--literal-pathspecs", "add", "--", *inside)
         self._git("--literal-pathspecs", "commit", "--quiet", "-m", message, "--", *inside)
@@ -50,7 +50,7 @@ class Repository:
 
 
 def commit_each(run: Session) -> int:
-    """Fixes rule by rule, and commits what each changes; returns how many files have changed. Raises Failure."""
+    """Fix rule by rule, and commit the changes of each; return the number of changed files. Raises Failure."""
     from torchmigrate.run import joint, runner
 
     repository = Repository([file.path for file in run.inputs])
@@ -78,7 +78,7 @@ def commit_each(run: Session) -> int:
 
 
 def _next(run: Session, tried: set[str]) -> list[Finding]:
-    """The findings that can be fixed, of the rule that comes first: what breaks, then what warns."""
+    """Return the fixable findings of the next rule: errors first, then warnings."""
     from torchmigrate.run import runner
 
     found = [
@@ -94,7 +94,7 @@ def _next(run: Session, tried: set[str]) -> list[Finding]:
 
 
 def _with_their_parts(findings: Sequence[Finding]) -> Callable[[Finding], bool]:
-    """Whether a fix is one of a rule, or a part of one in another file: all parts are made, or none."""
+    """Return a function that agrees to the fixes of a rule, and to the parts of its multi-file fixes in other files."""
     code = findings[0].code
     names = {finding.fix.joint.name for finding in findings if finding.fix and finding.fix.joint}
 

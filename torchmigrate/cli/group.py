@@ -1,4 +1,4 @@
-"""The commands by their names; those that few runs need are imported when they are asked for."""
+"""The command group, which imports rarely used commands only when they are called."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ LAZY: dict[str, str] = {
     "probe": "torchmigrate.cli.probe:probe",
     "server": "torchmigrate.cli.server:server",
 }
-"""Commands that live in modules of their own: name → ``module:attribute``, imported when called."""
+"""Commands in modules of their own: name → ``module:attribute``."""
 
 
 ORDER = ("check", "fix", "plan", "explain", "rules", "ledger", "probe", "artifacts", "server", "clean")
-"""The commands as one meets them in an upgrade."""
+"""The order in which help lists the commands."""
 
 
 class Commands(click.Group):
-    """A group that imports the commands in `LAZY` only when they are asked for."""
+    """A group that imports the commands in `LAZY` only when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order in which help lists them."""
+        """Return all names, in the order in which help lists them."""
         return list(dict.fromkeys([*ORDER, *self.commands, *LAZY]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command ``cmd_name``, or None."""
+        """Return the command ``cmd_name``, or None."""
         if cmd_name in LAZY:
             import importlib
 
@@ -39,7 +39,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does it, with the nearest name where there is no such command."""
+        """Resolve the command as click does, but suggest the nearest name for an unknown one."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             from torchmigrate.settings.config import nearest

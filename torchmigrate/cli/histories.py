@@ -1,4 +1,4 @@
-"""The ledger as text: the history of a name, and the difference between two releases."""
+"""The ledger as text: the history of a name, and the differences between two releases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from torchmigrate.tables.releases import ALL, Releases
 
 
 def near(name: str) -> list[str]:
-    """Up to three names of the ledger that ``name`` may be meant for."""
+    """Return up to three names of the ledger that ``name`` may be a misspelling of."""
     owner, _, last = name.rpartition(".")
     if not owner:
         owner = "torch"
@@ -43,7 +43,7 @@ def near(name: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What there is to say of a name: what the releases have, and what is written of it by hand."""
+    """The history of a name: its entry from the releases, and its hand-written changes."""
 
     name: str
     entry: Entry | None
@@ -51,7 +51,7 @@ class History:
 
 
 def as_text(histories: Sequence[History]) -> str:
-    """A paragraph for each name."""
+    """Return a paragraph for each name."""
     return "\n".join("".join(f"{line}\n" for line in _lines(history)) for history in histories)
 
 
@@ -67,46 +67,49 @@ def _lines(history: History) -> Iterator[str]:
 
 
 def _said(change: Written, name: str) -> str:
-    """A change of a name that is written by hand, as one sentence."""
+    """Return a hand-written change of a name as one sentence."""
     instead = change.instead.replace("{leaf}", name.rpartition(".")[2])
     value = f"={change.values[0]}" if len(change.values) == 1 else ""
     names = " and ".join(f"`{keyword}{value}`" for keyword in change.keywords)
     if change.kind is written.Kind.DEFAULT:
         return f"without {names}, the default is {change.was}; {instead}"
-    subject = f"{names} by its place " if change.by_place else f"{names} " if names else ""
+    subject = f"positional {names} " if change.by_place else f"{names} " if names else ""
     return f"{subject}{change.state(NEWEST)}; {instead}"
 
 
 def _events(entry: Entry) -> Iterator[tuple[Releases, str]]:
-    """What holds for the name, each with the releases that it holds for."""
+    """Yield the facts about the name, each with the releases in which it is true."""
     said = entry.raises
     if entry.raises:
-        yield entry.raises, "calling it only raises"
+        yield entry.raises, "calling it raises an error"
     for mark in entry.marks:
         said |= mark.releases
         yield mark.releases, f"deprecated; {difference.described(mark)}"
     for parameter in entry.parameters:
         yield from _of_parameter(parameter, entry.usable)
     if absent := ALL - entry.present:
-        yield absent, "not there"
+        yield absent, "absent"
     if plain := entry.present - said:
-        yield plain, "there"
+        yield plain, "present"
 
 
 def _of_parameter(parameter: Parameter, usable: Releases) -> Iterator[tuple[Releases, str]]:
     name = f"`{parameter.name}`"
     if gone := usable - parameter.keyword - parameter.positional:
-        yield gone, f"{name} is not taken" + (f"; it is `{parameter.renamed}`" if parameter.renamed else "")
+        yield (
+            gone,
+            f"{name} is not accepted" + (f"; it is `{parameter.renamed}`" if parameter.renamed else ""),
+        )
     if parameter.positional and (only := parameter.keyword - parameter.positional):
-        yield only, f"{name} is taken by keyword only"
+        yield only, f"{name} is keyword-only"
     if parameter.keyword and (only := parameter.positional - parameter.keyword):
-        yield only, f"{name} is taken by position only"
+        yield only, f"{name} is positional-only"
     for releases, text in parameter.defaults:
-        yield releases, f"{name} must be given" if not text else f"{name} is `{text}` by default"
+        yield releases, f"{name} is required" if not text else f"{name} is `{text}` by default"
 
 
 def as_json(histories: Sequence[History]) -> str:
-    """A JSON list of the names, with the releases that each fact holds for."""
+    """Return a JSON list of the names, with the releases in which each fact is true."""
     facts = [
         {
             **(_facts(history.entry) if history.entry else {"name": history.name}),
@@ -155,7 +158,7 @@ def _listed(releases: Releases) -> list[str]:
 
 
 def changes(old: Version, new: Version, owners: Sequence[str], *, private: bool) -> list[Change]:
-    """What differs; in some modules and what is in them, where ``owners`` names any."""
+    """Return the differences between two releases; only those inside the modules ``owners``, if any are given."""
     inside = tuple(f"{owner}." for owner in owners)
     return [
         change
@@ -165,7 +168,7 @@ def changes(old: Version, new: Version, owners: Sequence[str], *, private: bool)
 
 
 def as_difference(changes: Iterable[Change], old: Version, new: Version, style: str) -> str:
-    """The changes as ``json``, ``csv`` or ``markdown``."""
+    """Return the changes as ``json``, ``csv`` or ``markdown``."""
     if style == "json":
         rows = [
             {"owner": c.owner, "name": c.name, "change": c.what, "detail": c.detail or None} for c in changes
@@ -196,7 +199,7 @@ def _markdown(changes: Iterable[Change], old: Version, new: Version) -> Iterator
 
 HEADINGS = {
     "removed": "Removed:",
-    "raises": "Only raises:",
+    "raises": "Now raises an error:",
     "parameter": "Parameter of",
     "default": "Default of",
     "deprecated": "Deprecated:",

@@ -1,4 +1,4 @@
-"""`check --add-ignore`: comments that silence what is reported, written into the files."""
+"""`check --add-ignore`: suppression comments for the reported findings, written into the files."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from torchmigrate.run.joint import FixResult
 from torchmigrate.text.source import SourceError
 
 MAX_LEFT = 10
-"""Findings that no comment can silence, of which each is named; of the others there is the number."""
+"""How many findings that no comment can suppress are listed; the rest are only counted."""
 
 
 def wanted(reason: str, until: str | None) -> Ignore:
-    """What the options ask for. Raises click.UsageError."""
+    """Return what the options request. Raises click.UsageError."""
     try:
         return Ignore(reason.strip(), parse(until) if until is not None else None)
     except ValueError as error:
@@ -27,11 +27,11 @@ def wanted(reason: str, until: str | None) -> Ignore:
 
 
 def write(run: Session, ignore: Ignore) -> Iterator[str]:
-    """Silences what the text formats would list, and says what was done. What cannot be written becomes an error."""
+    """Suppress the findings that text formats would list, and yield what was done; failures become file errors."""
     target = run.report.settings.target_version
     if ignore.until is not None and ignore.until <= target:
         raise click.UsageError(
-            f"--until {render(ignore.until)}: the target is {render(target)} already, and the comments would be due"
+            f"--until {render(ignore.until)}: the comments would be expired already, since the target is {render(target)}"
         )
     files = {file.path: file for file in run.inputs}
     silenced, changed, left = 0, 0, list[Finding]()
@@ -44,7 +44,7 @@ def write(run: Session, ignore: Ignore) -> Iterator[str]:
             data = files[result.path].read()
             done = ignoring(result.path, data, findings, ignore, settings.target_version)
         except (OSError, SourceError) as error:  # it was readable when it was checked
-            failure = FileError(result.path, f"changed while it was being looked at: {error}")
+            failure = FileError(result.path, f"changed while it was being checked: {error}")
             run.collect([FileResult(result.path, errors=(failure,))])
             continue
         left += done.left
@@ -53,12 +53,12 @@ def write(run: Session, ignore: Ignore) -> Iterator[str]:
             silenced, changed = silenced + len(done.silenced), changed + 1
             if done.whole_file:
                 yield f"{result.path}: {', '.join(done.whole_file)} ignored in the whole file"
-    yield f"{count(silenced, 'finding')} silenced in {count(changed, 'file')}"
+    yield f"{count(silenced, 'finding')} suppressed in {count(changed, 'file')}"
     yield from _left(left)
 
 
 def _is_code(finding: Finding) -> bool:
-    """Whether a finding is about more than a comment of this kind."""
+    """Return whether a finding is about code, not about a suppression comment."""
     return not finding.code.startswith("XX")
 
 

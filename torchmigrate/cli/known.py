@@ -1,4 +1,4 @@
-"""What a run leaves out because it is known: the baselines that the settings name, and an earlier revision."""
+"""The findings that a run leaves out: those in baselines, and those of an earlier revision."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from torchmigrate.reporters.report import count
 from torchmigrate.settings.settings import Settings
 
 MAX_GONE = 10
-"""Entries that are gone, of which each is named; of the others there is the number."""
+"""How many obsolete entries are listed; the rest are only counted."""
 
 
 class Known:
-    """The known findings of one run. Raises Failure for a baseline that cannot be read, unless it is to be written."""
+    """The known findings of one run. Raises Failure for an unreadable baseline, unless it is to be written."""
 
     def __init__(
         self,
@@ -39,14 +39,14 @@ class Known:
         self._files = sorted({one for path in self._places if (one := settings_of(path).baseline)})
         if writes and not self._files:
             raise Failure(
-                "--write-baseline has to know the file: --baseline FILE, or `baseline` in the settings"
+                "--write-baseline needs a file: pass --baseline FILE, or set `baseline` in the settings"
             )
         self._baselines = {file: self._read(file) for file in self._files}
         self._found: dict[str, list[Finding]] = {}
         self._failed: set[str] = set()
 
     def new(self, result: FileResult) -> FileResult:
-        """What a file gave, without what is known."""
+        """Return the result of a file without the known findings."""
         place = self._places.get(result.path)
         if place is None:
             return result
@@ -61,18 +61,18 @@ class Known:
         return result if held is None else held.new(place, result)
 
     def gone(self) -> Iterator[str]:
-        """What to say of entries that are no findings any more; to be asked after all files."""
+        """Yield lines on entries that are no findings any more; to be called after all files are checked."""
         for file, held in self._baselines.items():
             entries = list(held.gone(self._looked(file)))
             if entries:
                 number = count(sum(number for *_, number in entries), "known finding")
-                yield f"{file}: {number} gone; --write-baseline takes them out"
-                yield from (f"  gone: {self._named(*entry)}" for entry in entries[:MAX_GONE])
+                yield f"{file}: {number} no longer found; --write-baseline removes the entries"
+                yield from (f"  no longer found: {self._named(*entry)}" for entry in entries[:MAX_GONE])
                 if entries[MAX_GONE:]:
                     yield f"  and {len(entries) - MAX_GONE} more"
 
     def write(self) -> Iterator[str]:
-        """Writes what was found into the baselines, and says what that changes. Raises Failure."""
+        """Write all findings into the baselines, and yield lines on what that changes. Raises Failure."""
         for file, held in self._baselines.items():
             looked = self._looked(file)
             found = {place: self._found.get(place, ()) for place in looked.places}
@@ -81,7 +81,7 @@ class Known:
             with output.replaced(file) as stream:
                 stream.write(baseline.text(made, file))
             new, gone = (after - before).total(), (before - after).total()
-            change = f"{new} more than before and {gone} less" if new or gone else "as before"
+            change = f"{new} added and {gone} removed" if new or gone else "unchanged"
             yield f"{file}: {count(len(made), 'finding')} known, {change}"
             if before and new:
                 codes = Counter(entry.code for _, entry in (after - before).elements())

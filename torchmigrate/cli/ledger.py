@@ -16,17 +16,17 @@ FORMATS = ("text", "json", "markdown", "csv")
 
 
 def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """The names that begin with what is typed, one part further."""
+    """Return the names that begin with what is typed, one part further."""
     owner, dot, last = incomplete.rpartition(".")
     if not dot:
         return sorted(name for name in api.owners() if "." not in name and name.startswith(last))
     return sorted(f"{owner}.{name}" for name in api.members(owner) if name.startswith(last))
 
 
-@click.command(short_help="Say what became of names of torch's API, by release.")
+@click.command(short_help="Show the history of names of torch's API, by release.")
 @click.option("--from", "old", metavar="VERSION", help="With --to: list what differs between two releases.")
 @click.option("--to", "new", metavar="VERSION", help="The newer of the two; default: the newest known.")
-@click.option("--private", is_flag=True, help="Also list names that are not offered.")
+@click.option("--private", is_flag=True, help="Also list private names.")
 @click.option(
     "--output-format",
     "style",
@@ -44,19 +44,21 @@ def ledger(
     style: str | None,
     output_file: str | None,
 ) -> int:
-    """Say what became of NAMES of torch's API in each release, or what differs between two releases."""
+    """Show what happened to NAMES of torch's API in each release, or what differs between two releases."""
     if old is None:
         if new or private:
-            raise click.UsageError(f"{'--to' if new else '--private'} goes with --from")
+            raise click.UsageError(f"{'--to' if new else '--private'} requires --from")
         if not names:
-            raise click.UsageError("which name? `torchmigrate ledger torch.qr`, or --from 2.4 --to 2.15")
+            raise click.UsageError(
+                "a name is missing: `torchmigrate ledger torch.qr`, or --from 2.4 --to 2.15"
+            )
         if style not in (None, "text", "json"):
-            raise click.UsageError(f"--output-format {style} is for --from")
+            raise click.UsageError(f"--output-format {style} requires --from")
         found = [_found(name) for name in names]
         text = histories.as_json(found) if style == "json" else histories.as_text(found)
     else:
         if style == "text":
-            raise click.UsageError("--output-format text is for names")
+            raise click.UsageError("--output-format text requires names")
         first, last = _version(old), _version(new or "latest")
         if first >= last:
             raise options.Failure(
@@ -80,7 +82,7 @@ def _version(text: str) -> Version:
 
 
 def _gone_around(name: str) -> api.Entry | None:
-    """The module that a name was in, where that is gone: what went with it has no entry of its own."""
+    """Return the removed module that contained a name, whose members have no entries of their own."""
     while name := name.rpartition(".")[0]:
         entry = api.find(name)
         if entry is not None:
@@ -98,5 +100,5 @@ def _found(name: str) -> histories.History:
     meant = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
     if "." not in name:
         raise options.Failure(f"{name} is not a qualified name such as torch.qr{meant}")
-    kept = ": a private name to which nothing happened is not in it" if "._" in name else ""
+    kept = ": private names that never changed are not in it" if "._" in name else ""
     raise options.Failure(f"the ledger has no name {name}{kept}{meant}")

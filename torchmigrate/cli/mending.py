@@ -1,4 +1,4 @@
-"""What `fix` does, and `check --fix` and `check --diff` too: fixes, what is printed of them, and the exit status."""
+"""What `fix` and `check --fix` do."""
 
 from __future__ import annotations
 
@@ -15,52 +15,48 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def common(command: Command) -> Command:
-    """Decorator: the options that `fix` and `check` share, as parameters ``diff`` and ``exit_non_zero_on_fix``."""
+    """Decorate a command with the options of both commands, the parameters ``diff`` and ``exit_non_zero_on_fix``."""
     for decorate in (
         click.option(
             "--exit-non-zero-on-fix",
             is_flag=True,
-            help="Exit with 1 if a file is changed, though nothing is left.",
+            help="Exit with 1 if a file is changed, even if no finding is left.",
         ),
-        click.option(
-            "--diff", is_flag=True, help="Print what fixes change as a diff, as --output-format diff does."
-        ),
+        click.option("--diff", is_flag=True, help="Print the fixes as a diff, as --output-format diff does."),
     ):
         command = decorate(command)
     return command
 
 
 class Mending(NamedTuple):
-    """What is to be done with the fixes."""
+    """What to do with the fixes."""
 
     apply: bool
     interactive: bool = False
     judge: verifying.Wanted | None = None
     commit_per_rule: bool = False
     summary: str | None = None
-    """The file for a summary in Markdown."""
+    """The file for a Markdown summary."""
     exit_non_zero_on_fix: bool = False
 
     def check(self, paths: tuple[str, ...]) -> None:
-        """Raises UsageError for what does not go together."""
+        """Raise UsageError for options that cannot be combined."""
         if self.interactive and "-" in paths:
             raise click.UsageError(
-                "--interactive reads the answers from standard input, where `-` is read from"
+                "--interactive cannot be used with `-`, since it reads the answers from standard input"
             )
         if self.interactive and self.judge:
-            raise click.UsageError(
-                "--interactive asks you about each fix, and --verify a command: one of them"
-            )
+            raise click.UsageError("--interactive and --verify cannot be used together")
         if self.commit_per_rule and (self.interactive or self.judge or "-" in paths):
-            raise click.UsageError("--commit-per-rule goes with neither --interactive, --verify nor `-`")
+            raise click.UsageError("--commit-per-rule cannot be used with --interactive, --verify or `-`")
         if self.commit_per_rule and not self.apply:
-            raise click.UsageError("--commit-per-rule goes with --apply")
+            raise click.UsageError("--commit-per-rule requires --apply")
         if self.summary and not self.apply:
-            raise click.UsageError("--summary goes with --apply")
+            raise click.UsageError("--summary requires --apply")
 
 
 def mend(mending: Mending, given: Mapping[str, Any], *, diff: bool) -> int:
-    """Fixes what ``given``, the parameters of a `Session`, name; returns the exit status."""
+    """Fix the files that ``given``, the parameters of a `Session`, name; return the exit status."""
     from torchmigrate.run import joint
 
     mending.check(given["paths"])

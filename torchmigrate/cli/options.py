@@ -1,4 +1,4 @@
-"""Command-line options made from the fields of `Settings`, and the settings that a command line amounts to."""
+"""Command-line options made from the fields of `Settings`, and the settings that a command line results in."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from torchmigrate.settings.settings import CODES, FLAG, PER_FILE, SHOWN, Kind, d
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 PLACE = click.Path(readable=False)
-"""A file or a folder, or where one is to be: shells complete it, and nothing is asked of it by the option itself."""
+"""The type of a path that need not exist: shells complete it, and the option itself does not check it."""
 
 
 class Format(click.Choice):  # type: ignore[type-arg]  # a generic class since click 8.2
     """One of several formats; ``md`` is short for ``markdown``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The format that is meant. Raises click.BadParameter."""
+        """Return the full name of the format. Raises click.BadParameter."""
         return str(super().convert("markdown" if value == "md" else value, param, ctx))
 
 
@@ -43,17 +43,17 @@ class Failure(click.ClickException):
 
 
 def variable(name: str) -> str:
-    """The environment variable that stands for the option ``name`` where the command line has none."""
+    """Return the environment variable for the option ``name``."""
     return f"TORCHMIGRATE_{name.upper()}"
 
 
 def of_settings(command: Command) -> Command:
-    """Decorator: an option for every setting, and those that say which configuration file is read."""
+    """Decorate a command with an option for every setting, and with those for the configuration file."""
     return settings_but()(command)
 
 
 def settings_but(*names: str) -> Callable[[Command], Command]:
-    """Decorator: what `of_settings` declares, without the settings of these names."""
+    """Return the decorator `add_settings` without the settings of these names."""
 
     def declare(command: Command) -> Command:
         command = click.option(
@@ -74,7 +74,7 @@ def settings_but(*names: str) -> Callable[[Command], Command]:
 
 
 def load(options: Mapping[str, Any]) -> Profiles:
-    """What the parameters that `of_settings` declares say, over what each project says. Raises Failure."""
+    """Return the profiles of all folders with the settings of the command line. Raises Failure."""
     try:
         stated = _stated(options, environment=False)
         environment = _stated(options, environment=True)
@@ -84,7 +84,7 @@ def load(options: Mapping[str, Any]) -> Profiles:
 
 
 def invocation(paths: Sequence[str], given: Mapping[str, Any]) -> str:
-    """What another command has to be told to look at the same files with the same rules and versions."""
+    """Return the arguments for another command to check the same files with the same rules and versions."""
     parts: list[str] = []
     for name in ("select", "extend_select", "ignore", "target_version", "min_version", "config"):
         value = given.get(name) or ()
@@ -95,20 +95,20 @@ def invocation(paths: Sequence[str], given: Mapping[str, Any]) -> str:
 
 
 def describe(profiles: Collection[Profile]) -> str:
-    """The range of versions that a run judges by, and where its lower end comes from; of several, the widest."""
+    """Return the range of torch versions of a run, and the source of its lower end; of several projects, the widest."""
     oldest = min(profiles, key=lambda profile: profile.minimum.version)
     minimum = oldest.minimum
     if minimum.source is None and oldest.settings.min_version is not None:
-        origin = f"from {oldest.config_file}" if oldest.config_file else "as asked for"
+        origin = f"from {oldest.config_file}" if oldest.config_file else "as requested"
     elif minimum.source is None:
-        origin = "no metadata of the project names torch"
+        origin = "the project's metadata does not name torch"
     else:
         origin = minimum.source if minimum.bounded else f"no lower bound in {minimum.source}"
     targets = sorted({profile.settings.target_version for profile in profiles})
     minimums = {(profile.minimum.version, profile.settings.target_version) for profile in profiles}
     several = len(minimums) > 1
     if several:
-        origin = f"the oldest of several projects, {origin}; --show-settings FILE says more"
+        origin = f"the oldest of several projects, {origin}; see --show-settings FILE"
     return f"torch {versions.render(minimum.version)} ({origin}) to {versions.render(targets[-1])}"
 
 
@@ -130,7 +130,7 @@ def _option(one: dataclasses.Field[Any]) -> Callable[[Command], Command]:
 
 
 def _codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """What a list of codes may go on with."""
+    """Return the completions of a comma-separated list of codes."""
     from torchmigrate.engine import registry
 
     done, comma, begun = incomplete.rpartition(",")
@@ -139,7 +139,7 @@ def _codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
 
 
 def _stated(options: Mapping[str, Any], *, environment: bool) -> dict[str, Any]:
-    """The settings that the command line states, or the environment, checked."""
+    """Return the checked settings from the command line, or from the environment."""
     context = click.get_current_context(silent=True)
     origin = config.ENVIRONMENT if environment else config.COMMAND_LINE
     table: dict[str, object] = {}
@@ -170,7 +170,7 @@ def _per_file(texts: Sequence[str], origin: str) -> dict[str, list[str]]:
 
 
 def common_folder(paths: Sequence[str]) -> str:
-    """The folder that holds all of ``paths``: its settings say what concerns a run as a whole. Raises Failure."""
+    """Return the folder that contains all ``paths``, whose settings apply to the run as a whole. Raises Failure."""
     try:
         folders = [os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths]
         return os.path.commonpath(folders)
@@ -191,7 +191,7 @@ cache_folder = click.option(
 
 
 def of_session(command: Command) -> Command:
-    """Decorator: the parameters of a `Session`, which `check` and `fix` share."""
+    """Decorate a command with the parameters of a `Session`, which `check` and `fix` share."""
     command = cache_folder(command)
     for decorate in (
         click.option(
@@ -199,7 +199,7 @@ def of_session(command: Command) -> Command:
             "--verbose",
             envvar=variable("verbose"),
             is_flag=True,
-            help="Say which settings and files are used.",
+            help="Print which settings and files are used.",
         ),
         click.option(
             "-q",
@@ -219,21 +219,21 @@ def of_session(command: Command) -> Command:
             "--exit-zero",
             envvar=variable("exit_zero"),
             is_flag=True,
-            help="Exit with 0 in spite of findings.",
+            help="Exit with 0 even if there are findings.",
         ),
         click.option("--statistics", is_flag=True, help="Print the number of findings of each rule instead."),
         click.option(
             "--no-cache",
             envvar=variable("no_cache"),
             is_flag=True,
-            help="Neither use nor keep results of earlier runs.",
+            help="Do not use or write the cache.",
         ),
         click.option("-o", "--output-file", metavar="FILE", type=PLACE, help="Write the report to a file."),
         click.option(
             "--stdin-filename",
             metavar="PATH",
             type=PLACE,
-            help="The name of the file that comes as `-`.",
+            help="The name of the file that is read from standard input (`-`).",
         ),
         of_settings,
         click.argument("paths", nargs=-1, metavar="[PATHS]...", type=PLACE),

@@ -1,4 +1,4 @@
-"""Writing to standard output and to files: a closed pipe is quiet, a file is whole or as it was."""
+"""Writing to standard output and to files: a closed pipe is no error, and files are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def print_text(text: str, *, to_stderr: bool = False) -> None:
-    """Prints ``text``; what the stream's encoding lacks is written as an escape.
+    """Print ``text``; characters that the stream's encoding lacks are escaped.
 
-    Raises `torchmigrate.cli.options.Failure` when the stream fails otherwise than by being closed.
+    Raises `torchmigrate.cli.options.Failure` if writing fails for another reason than a closed stream.
+
     """
     stream = sys.stderr if to_stderr else sys.stdout
     encoding = stream.encoding or "utf-8"
@@ -27,24 +28,24 @@ def print_text(text: str, *, to_stderr: bool = False) -> None:
 
 
 def print_lines(text: str) -> None:
-    """Prints lines to standard error, in which nothing controls the terminal."""
+    """Print lines to standard error, without control sequences."""
     print_text("".join(shown(line) + "\n" for line in text.removesuffix("\n").split("\n")), to_stderr=True)
 
 
 def print_error(error: click.ClickException) -> None:
-    """Prints what ends a command."""
+    """Print the error that ends a command."""
     text = io.StringIO()
     error.show(text)
     print_lines(text.getvalue())
 
 
 def print_bytes(data: bytes) -> None:
-    """Prints ``data`` as it is to standard output."""
+    """Print ``data`` unchanged to standard output."""
     _send(sys.stdout.buffer, data)
 
 
 def print_diff(changes: bytes, *, color: bool, raw: bool) -> None:
-    """Prints a unified diff: its exact bytes if ``raw`` and nobody reads it on a terminal, else harmless text."""
+    """Print a unified diff: the exact bytes if ``raw`` and the output is no terminal, otherwise escaped text."""
     if color or not raw or sys.stdout.isatty():
         from torchmigrate.console import diff
 
@@ -54,7 +55,7 @@ def print_diff(changes: bytes, *, color: bool, raw: bool) -> None:
 
 
 class Printed(io.StringIO):
-    """A stream for a long text to print, of which it never holds much; to be used as a context."""
+    """A stream that prints a long text in chunks; to be used as a context."""
 
     _PIECE = 1 << 16
 
@@ -79,9 +80,10 @@ class Printed(io.StringIO):
 
 @contextlib.contextmanager
 def replaced(path: str) -> Iterator[io.TextIOWrapper]:
-    """A stream for the new content of the file at ``path``, which is never seen half-written.
+    """Yield a stream for the new content of the file at ``path``, which is never seen half-written.
 
     Raises `torchmigrate.cli.options.Failure`.
+
     """
     from torchmigrate.cli.options import Failure
     from torchmigrate.run import attributes, write
@@ -105,7 +107,7 @@ def replaced(path: str) -> Iterator[io.TextIOWrapper]:
 
 
 def close() -> None:
-    """Flushes standard output; the interpreter would complain of a closed pipe at its end."""
+    """Flush standard output, so that the interpreter does not complain about a closed pipe at its end."""
     _send(sys.stdout, "")
 
 

@@ -1,4 +1,4 @@
-"""The rules as text: the table and the JSON of `torchmigrate rules`, and the page of `torchmigrate explain`."""
+"""Rules as text: the table and JSON of `torchmigrate rules`, and the pages of `torchmigrate explain`."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ COLUMNS = {
     "Fix": "safety",
 }
 LEAST_SUMMARY = 50
+"""The number of columns that are left for the summary."""
 
 
 def as_json(rules: Mapping[str, Rule]) -> str:
-    """A JSON list of all rules, by code."""
+    """Return a JSON list of all rules, by code."""
     return json.dumps([_facts(rule) for rule in _sorted(rules)], indent=2) + "\n"
 
 
 def as_table(rules: Mapping[str, Rule]) -> str:
-    """A table of all rules, as wide as its content, or with the columns that a terminal has room for."""
+    """Return a table of all rules, as wide as its content, or with the columns that fit into the terminal."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -59,7 +60,7 @@ def as_table(rules: Mapping[str, Rule]) -> str:
 
 
 def _columns(listed: Sequence[Mapping[str, Any]], width: int) -> dict[str, str]:
-    """The columns beside the summary that leave `LEAST_SUMMARY` of ``width`` to it: header → fact."""
+    """Return the columns beside the summary that fit into ``width``: header → fact."""
     left = width - LEAST_SUMMARY
     shown: dict[str, str] = {}
     for header in (
@@ -69,7 +70,7 @@ def _columns(listed: Sequence[Mapping[str, Any]], width: int) -> dict[str, str]:
         "Family",
         "Deprecated",
         "Breaks",
-    ):  # what is wanted most comes first
+    ):  # the most important first
         key = COLUMNS[header]
         left -= 2 + max(len(header), *(len(facts[key] or "") for facts in listed))
         if left < 0 and shown:
@@ -79,9 +80,10 @@ def _columns(listed: Sequence[Mapping[str, Any]], width: int) -> dict[str, str]:
 
 
 def asked(names: Sequence[str], rules: Mapping[str, Rule]) -> list[Rule]:
-    """The rules that ``names`` (codes, beginnings of codes, names of rules or families) mean, in the order of the names.
+    """Return the rules that ``names`` (codes, prefixes of codes, names of rules or families) mean, in the order of the names.
 
-    Raises `torchmigrate.cli.options.Failure` for one that means none.
+    Raises `torchmigrate.cli.options.Failure` for a name that matches no rule.
+
     """
     from torchmigrate.cli.options import Failure
     from torchmigrate.settings.config import nearest
@@ -100,14 +102,14 @@ def asked(names: Sequence[str], rules: Mapping[str, Rule]) -> list[Rule]:
 
 
 def _alike(name: str, rules: Mapping[str, Rule]) -> tuple[str, list[str]]:
-    """What a misspelt name is compared with: codes where it has a digit, else names and families."""
+    """Return what to compare a misspelled name with: codes if it has a digit, else names and families."""
     if any(sign.isdigit() for sign in name):
         return name.upper(), list(rules)
     return name.lower(), sorted({text for rule in rules.values() for text in (rule.name, rule.family)})
 
 
 def as_documents(rules: Sequence[Rule]) -> str:
-    """A JSON list of rules with their documentation and its source."""
+    """Return a JSON list of rules with their documentation and its source."""
     from torchmigrate.reporters.report import source_of
 
     listed = [
@@ -118,10 +120,11 @@ def as_documents(rules: Sequence[Rule]) -> str:
 
 
 def as_pages(rules: Sequence[Rule], *, color: bool, width: int) -> str:
-    """The documentation of each of ``rules``, with what its declaration says.
+    """Return the documentation of each of ``rules``.
 
-    Rendered from Markdown in ``color``; without it, but with a ``width``, rendered in lines of so many columns; else the
-    Markdown itself.
+    With ``color`` it is rendered from Markdown with styles, with a ``width`` only in lines of so many columns; otherwise it is
+    the Markdown itself.
+
     """
     if not color and not width:
         return "\n".join(as_page(rule) for rule in rules)
@@ -140,12 +143,12 @@ def as_pages(rules: Sequence[Rule], *, color: bool, width: int) -> str:
 
 
 def as_page(rule: Rule) -> str:
-    """The documentation of one rule as Markdown."""
+    """Return the documentation of one rule as Markdown."""
     return f"# {rule.code} {rule.name}\n\n{rule.doc.strip()}\n\n{_declared(rule)}\n"
 
 
 def _literal(markdown: str) -> str:
-    """Markdown in which an underscore is one: outside of code, our documentation has it in the names of files."""
+    """Return Markdown with underscores escaped outside of code, where our documentation uses them in file names."""
     parts = re.split(r"(`[^`]+`|^    .*$)", markdown, flags=re.MULTILINE)
     return "".join(part if index % 2 else part.replace("_", r"\_") for index, part in enumerate(parts))
 

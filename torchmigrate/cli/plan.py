@@ -16,13 +16,13 @@ from torchmigrate.plan.model import Plan
 FORMATS = ("text", "markdown", "html", "json")
 
 
-@click.command(short_help="Say in which order to do what an upgrade takes.")
+@click.command(short_help="Show the steps of an upgrade in order.")
 @options.cache_folder
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing besides the plan and errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but the plan and errors.")
 @click.option(
     "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
 )
-@click.option("--no-cache", is_flag=True, help="Neither use nor keep results of earlier runs.")
+@click.option("--no-cache", is_flag=True, help="Do not use or write the cache.")
 @click.option("-o", "--output-file", metavar="FILE", type=options.PLACE, help="Write the plan to a file.")
 @click.option(
     "--output-format", "style", type=options.Format(FORMATS), default="text", help="How to print the plan."
@@ -30,14 +30,14 @@ FORMATS = ("text", "markdown", "html", "json")
 @options.settings_but("output_format", "show", "fail_on", "unsafe_fixes")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=options.PLACE)
 def plan(paths: tuple[str, ...], style: str, color: str, output_file: str | None, **given: Any) -> int:
-    """Say in which order to do what an upgrade of PATHS (default: here) takes.
+    """Show the steps of an upgrade of PATHS (default: here) in order.
 
-    What can be done today, what breaks and has to be decided, the requirements and images, what a higher lower bound
-    allows, artifacts with what reads them, and what can wait; and what each release on the way breaks. Exits with 0, or
-    with 2 if a file could not be looked at.
+    The steps are: what can be done today, what breaks and needs a decision, requirements and images, what a higher lower
+    bound allows, model files with the code that reads them, and what can wait. A table shows what each release on the way
+    breaks. Exits with 0, or with 2 if a file could not be checked.
     """
     if "-" in paths:
-        raise click.UsageError("a plan is for files, not for standard input")
+        raise click.UsageError("a plan cannot be made for standard input")
     run = Session(
         paths,
         stdin_filename=None,

@@ -18,22 +18,25 @@ from torchmigrate.probe.facts import to_json
 FORMATS = ("text", "full", "concise", "json", "github", "sarif")
 
 
-@click.command(short_help="Tell whether this machine can run torch, now and upgraded.")
+@click.command(short_help="Check whether this machine can run torch, now and after the upgrade.")
 @click.option(
     "--python",
     metavar="PATH",
     type=PLACE,
-    help="The interpreter to judge; default: the active environment's.",
+    help="The interpreter to check; default: the active environment's.",
 )
 @click.option("--target-version", metavar="VERSION", help="The torch to install; default: the newest known.")
 @click.option("--smoke", is_flag=True, help="Also run torch, stage by stage.")
-@click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON, and judge nothing.")
-@click.option("--facts", metavar="FILE", type=PLACE, help="Judge recorded facts instead of this machine.")
+@click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON, without a verdict.")
+@click.option("--facts", metavar="FILE", type=PLACE, help="Check recorded facts instead of this machine.")
 @click.option(
-    "--project", metavar="PATH", type=click.Path(exists=True), help="Judge what PATH's files would install."
+    "--project",
+    metavar="PATH",
+    type=click.Path(exists=True),
+    help="Check what the files in PATH would install.",
 )
-@click.option("--merge", is_flag=True, help="Judge the machines in FILES together.")
-@click.option("--ray", is_flag=True, help="Ask every node of a running Ray cluster.")
+@click.option("--merge", is_flag=True, help="Check the machines in FILES together.")
+@click.option("--ray", is_flag=True, help="Check every node of a running Ray cluster.")
 @click.option("--ray-address", default="auto", show_default=True, help="The Ray cluster.")
 @click.option(
     "--timeout",
@@ -52,7 +55,7 @@ FORMATS = ("text", "full", "concise", "json", "github", "sarif")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings.")
 @click.argument("files", nargs=-1, metavar="[FILES]...", type=click.Path(path_type=Path))
 def probe(**given: Any) -> int:
-    """Tell whether this machine can run the installed torch, and the one to upgrade to."""
+    """Check whether this machine can run the installed torch, and the one to upgrade to."""
     call = Call(given)
     if call.merge or call.ray:
         return call.many()

@@ -1,4 +1,4 @@
-"""`torchmigrate check --with-probe`: the machine beside the project."""
+"""`torchmigrate check --with-probe`: the verdict on the machine, beside the findings in the project."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from torchmigrate.settings.settings import Settings
 
 
 def result(settings: Settings, named: str | None, paths: Sequence[str]) -> FileResult:
-    """The verdict on this machine and an interpreter, for `torchmigrate check --with-probe`, and on what ``paths`` install.
+    """Return the verdict on this machine, an interpreter and what ``paths`` install.
 
-    The interpreter is the one ``named``, or the one on PATH: what lies in the project, as a ``.venv`` does, is not run unasked.
+    The interpreter is the one ``named``, or the one on PATH: a ``.venv`` in the project is not run without being asked for.
+
     """
     python = collect.find_python(named, os.environ, Path.cwd()) if named else collect.on_path(os.environ)
     if python is None:
@@ -35,5 +36,5 @@ def result(settings: Settings, named: str | None, paths: Sequence[str]) -> FileR
 
 
 def showing(settings: Settings) -> Settings:
-    """The settings with which a report lists the verdict itself: it is information where all is well."""
+    """Return settings with which a report lists the verdict even where all is well."""
     return dataclasses.replace(settings, show=(*settings.show, "RT032"))

@@ -1,4 +1,4 @@
-"""`torchmigrate probe --project`: the files of a project, for `torchmigrate.probe.project` to judge."""
+"""`torchmigrate probe --project`: the files of a project, checked by `torchmigrate.probe.project`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from torchmigrate.text.source import SourceError
 
 
 def _warn(path: str, why: str) -> None:
-    """Says on standard error that a file cannot be read."""
+    """Print to standard error that a file cannot be read."""
     click.echo(shown(f"warning: {path}: {why}"), err=True)
 
 
 Unread = Callable[[str, str], None]
-"""Told the path of a file that cannot be read, and why."""
+"""Called with the path of a file that cannot be read, and the reason."""
 
 
 def judged(paths: Sequence[str], facts: Facts, unread: Unread = _warn) -> list[Finding]:
-    """The verdicts on what the files at ``paths`` would install on a machine. Raises ConfigError."""
+    """Return the verdicts on what the files at ``paths`` would install on a machine. Raises ConfigError."""
     found: list[Finding] = []
     passed = 0
     for document in _documents(paths, unread):
@@ -42,16 +42,16 @@ def judged(paths: Sequence[str], facts: Facts, unread: Unread = _warn) -> list[F
             passed += not installed
             found += project.findings(document, environment, installed, facts)
     if not found:
-        found.append(saying.info("RT031", "no file here names a torch that this machine would install"))
+        found.append(saying.info("RT031", "no file here requires torch"))
     if passed:
         places = "1 place" if passed == 1 else f"{passed} places"
-        message = f"{places} where tests, documentation or developers' tools name a torch: not judged"
+        message = f"{places} where tests, documentation or development tools require torch were not checked"
         found.append(saying.info("RT031", message))
     return found
 
 
 def _is_judged(path: str) -> bool:
-    """Whether a file may say what is installed where the project runs: a notebook is run wherever somebody opens it."""
+    """Return whether a file may determine what is installed where the project runs; notebooks run anywhere."""
     return kind_of(path) not in (None, "notebook")
 
 
@@ -65,7 +65,7 @@ def _documents(paths: Sequence[str], unread: Unread) -> Iterator[Document]:
 
 
 def _document(file: Input, unread: Unread) -> Document | None:
-    """A project file that may name torch."""
+    """Return the project file, or None if it cannot name torch."""
     try:
         kind = kind_of(file.path) or ""
         data = file.read() if _is_judged(file.path) else b""

@@ -1,4 +1,4 @@
-"""What a call of `torchmigrate probe` asks for, and what it answers."""
+"""One call of `torchmigrate probe`: its options, and its answers."""
 
 from __future__ import annotations
 
@@ -32,28 +32,29 @@ from torchmigrate.tables import matrix
 
 
 def existing(python: str, named: str | None) -> str:
-    """The interpreter, if there is one: a wrong ``--python`` is wrong usage, a broken environment is a finding."""
+    """Return the interpreter if it exists: a wrong ``--python`` is wrong usage, a broken environment is a finding."""
     if named and not shutil.which(python):
         raise Failure(f"--python {named}: there is no such program")
     return python
 
 
 def target_of(settings: Settings) -> str:
+    """Return the target version of the settings. Raises Failure if the tables do not have it."""
     version = versions.render(settings.target_version)
     if version not in matrix.versions():
         known = f"{matrix.versions()[0]} to {matrix.versions()[-1]}"
-        raise Failure(f"torch {version} is not in the tables, which know {known}")
+        raise Failure(f"torch {version} is not known to the probe, which knows {known}")
     return version
 
 
 def kept(found: Iterable[Finding], settings: Settings) -> list[Finding]:
-    """The findings that the settings do not ignore; what they select is about the code."""
+    """Return the findings that the settings do not ignore; selections in them concern code only."""
     ignoring = Settings(ignore=settings.ignore)
     return [finding for finding in found if ignoring.selects(finding.code, "probe", True)]
 
 
 class Call:
-    """One call: what it asks for, checked, and the answers to that."""
+    """One call: its checked options, and its answers."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         self.python: str | None = given["python"]
@@ -80,7 +81,7 @@ class Call:
         if len(sources) > 1:
             raise click.UsageError(f"--{sources[0]} and --{sources[1]} exclude each other")
         if self.files and not self.merge:
-            raise click.UsageError("FILES go with --merge")
+            raise click.UsageError("FILES require --merge")
         if self.merge and not self.files:
             raise click.UsageError("--merge needs facts files")
         if self.project:
@@ -89,31 +90,31 @@ class Call:
                 raise click.UsageError(f"--project and --{other.removeprefix('as_')} exclude each other")
         if sources and self.smoke:
             raise click.UsageError(
-                f"--smoke runs torch on this machine, which --{sources[0]} does not look at"
+                f"--smoke runs torch on this machine and cannot be used with --{sources[0]}"
             )
         if sources and self.python:
-            raise click.UsageError(f"--python is for this machine, which --{sources[0]} does not look at")
+            raise click.UsageError(f"--python is for this machine and cannot be used with --{sources[0]}")
 
     def _again(self, target: str | None) -> str:
-        """This call once more, as far as it says what is judged."""
+        """Return the command that repeats this call on this machine."""
         words = ["torchmigrate", "probe"]
         for option, value in (("--python", self.python), ("--target-version", target)):
             words += [option, value] if value else []
         return shlex.join(words)
 
     def facts_of_one(self) -> Facts:
-        """The facts to judge: the recorded ones, or this machine's."""
+        """Return the facts to check: recorded ones, or those of this machine."""
         if self.facts is None:
             python = self._interpreter()
             self.asked = dataclasses.replace(self.asked, python=python)
             return collect.collect(python, os.environ, limit=self.limit)
         machines = self._read(Path(self.facts))
         if len(machines) != 1:
-            raise Failure(f"{self.facts}: holds {len(machines)} machines; judge them with --merge")
+            raise Failure(f"{self.facts}: contains {len(machines)} machines; use --merge")
         return machines[0][1]
 
     def one(self, facts: Facts) -> int:
-        """Judges one machine."""
+        """Check one machine, print the verdict and return the exit status."""
         verdict = judge(facts, self.target, self.asked)
         ran = stages.smoke(self._interpreter(), facts, os.environ) if self.smoke else []
         found = [*verdict.findings, *stages.findings(ran, verdict.findings)]
@@ -126,10 +127,10 @@ class Call:
         return self._status(shown)
 
     def project_on(self, facts: Facts) -> int:
-        """Judges what is installed on one machine, and what the files of a project would install there."""
+        """Check what is installed on a machine and what the files of a project would install there; return the exit status."""
         from torchmigrate.cli.probed_project import judged
 
-        # That no torch is installed is no fault before the installation that is asked about.
+        # A missing torch is no problem before the installation in question.
         there = driver.findings(facts) if facts.torch is None else present(facts, self.asked)
         shown = kept([*there, *judged([self.project or ""], facts)], self.settings)
         if self.style != "text":
@@ -138,7 +139,7 @@ class Call:
         return self._status(shown)
 
     def many(self) -> int:
-        """Judges the machines in facts files, or the nodes of a cluster."""
+        """Check the machines in facts files, or the nodes of a cluster; return the exit status."""
         machines = []
         if self.ray:
             from torchmigrate.probe import ray
@@ -169,7 +170,7 @@ class Call:
         return self._status(found)
 
     def print_facts(self, data: Any) -> int:
-        """Prints facts as JSON."""
+        """Print facts as JSON."""
         self._print(json.dumps(data, indent=2) + "\n")
         return 0
 
@@ -193,7 +194,7 @@ class Call:
         from torchmigrate.reporters.report import Report, load
 
         minimum = Minimum(self.settings.min_version or versions.OLDEST)
-        # A summary counts files, and says what of them was not looked at.
+        # A summary is about files, of which there are none here.
         report = Report(self.settings, minimum, registry.rules, color=self._colored(), quiet=True)
         result = FileResult("", findings=tuple(found))
         report.add(result)
@@ -222,7 +223,7 @@ def _width() -> int:
 
 
 def _settings(target: str | None) -> Settings:
-    """The project's settings, with the target version from the command line; every severity is shown."""
+    """Return the project's settings with the target version of the command line, and every severity shown."""
     stated: dict[str, Any] = {"show": ("error", "warning", "info")}
     try:
         if target is not None:

@@ -15,13 +15,13 @@ import click
 from torchmigrate.cli import options, pages
 
 
-@click.command(short_help="Serve an editor what `check` finds, fixes and explanations.")
+@click.command(short_help="Run a language server for editors.")
 @options.cache_folder
-@click.option("--no-cache", is_flag=True, help="Neither use nor keep results of earlier runs.")
-@click.option("--stdio", is_flag=True, help="Talk over standard input and output, which it does anyway.")
+@click.option("--no-cache", is_flag=True, help="Do not use or write the cache.")
+@click.option("--stdio", is_flag=True, help="Use standard input and output, which is the default.")
 @click.option("-v", "--verbose", is_flag=True, help="Write a log of the messages to standard error.")
 def server(cache_dir: str, no_cache: bool, stdio: bool, verbose: bool) -> int:
-    """Serve an editor: what `check` finds while you type, fixes, explanations."""
+    """Run a language server: findings while you type, fixes, explanations."""
     logging.basicConfig(level=logging.DEBUG if verbose else logging.CRITICAL)
     try:
         from torchmigrate.server import features
@@ -37,7 +37,7 @@ def server(cache_dir: str, no_cache: bool, stdio: bool, verbose: bool) -> int:
 
 
 def _explained(code: str) -> str | None:
-    """What `torchmigrate explain` says of a rule, as Markdown; None if there is no such rule."""
+    """Return the page of `torchmigrate explain` for a rule as Markdown; None if there is no such rule."""
     from torchmigrate.engine import registry
 
     rule = registry.rules().get(code)
@@ -45,7 +45,7 @@ def _explained(code: str) -> str | None:
 
 
 def _taken_stdout() -> BinaryIO:
-    """Standard output for the protocol alone: what else is printed, by a plugin for one, goes to standard error."""
+    """Return standard output for the protocol alone; other output, such as a plugin's, goes to standard error."""
     sys.stdout.flush()
     taken = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """One run."""
+    """One run of `check` or `fix`."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Session:
         self._say_links(asked.unfollowed, verbose=verbose)
 
     def collect(self, results: Iterable[FileResult]) -> None:
-        """Counts ``results`` in, and keeps those that have something to say."""
+        """Add ``results`` to the totals, and keep those with findings or errors."""
         for found in results:
             result = self._known.new(found) if self._known else found
             self.report.known += len(found.findings) - len(result.findings)
@@ -122,17 +122,17 @@ class Session:
         return Known(self.inputs, settings_of, earlier, writes=writes)
 
     def say_gone(self) -> None:
-        """Says which known findings are no more."""
+        """Print which known findings no longer exist."""
         for line in self._known.gone() if self._known else ():
             self.say(line)
 
     def write_baseline(self) -> None:
-        """Writes what was found into the baseline."""
+        """Write all findings into the baseline."""
         for line in self._known.write() if self._known else ():
             self.say(line)
 
     def fixes(self, apply: bool, interactive: bool) -> Iterator[FixResult]:
-        """The files with the fixes that are wanted."""
+        """Yield the files with the fixes that are wanted."""
         from torchmigrate.run import runner
 
         choose = self._chooser() if interactive else None
@@ -148,7 +148,7 @@ class Session:
         return Chooser(self.report)
 
     def judged(self, asked: verifying.Wanted, paths: Sequence[str]) -> Sequence[FixResult]:
-        """The files with the fixes that a command is content with."""
+        """Return the files with the fixes that the ``--verify`` command accepts."""
         from torchmigrate.run import runner
 
         def fixes(choose: Callable[[Finding], bool]) -> list[FixResult]:
@@ -160,7 +160,7 @@ class Session:
         return fixed
 
     def delivered(self, unit: Sequence[FixResult], apply: bool) -> list[FixResult]:
-        """Writes or prints what the files of a ``unit`` change; returns those that change, if all could be written."""
+        """Write or print the changes of files that belong together; return the changed files if all could be written."""
         changed = [fixed for fixed in unit if fixed.before != fixed.after]
         on_disk = [fixed for fixed in changed if self._stdin(fixed.path) is None]
         if apply and on_disk and not self.written(on_disk):
@@ -175,7 +175,7 @@ class Session:
         return changed
 
     def _stdin(self, path: str) -> bytes | None:
-        """What came as standard input under this name, or None."""
+        """Return the bytes of standard input if the file came from there, else None."""
         given = (one.data for one in self.inputs if one.data is not None and one.path == path)
         return next(given, None)
 
@@ -189,11 +189,11 @@ class Session:
             output.print_diff(made, color=self.report.color, raw=self.format == "diff")
 
     def shows_diff(self, apply: bool) -> bool:
-        """Whether `fix` prints what it changes, and not a report on what it did and left."""
+        """Return whether `fix` prints a diff, instead of a report on what it did and left."""
         return self.format == "diff" or (not apply and self.format in ("full", "concise"))
 
     def written(self, unit: Sequence[FixResult]) -> bool:
-        """Replaces files, all or none; why none is becomes an error."""
+        """Replace files, all or none; return whether they were replaced. A failure becomes an error."""
         from torchmigrate.model.findings import FileError
         from torchmigrate.project.folders import is_within
         from torchmigrate.run import together
@@ -205,17 +205,17 @@ class Session:
         except together.NotWritten as failed:
             reason = f"cannot be written: {getattr(failed.error, 'strerror', None) or failed.error}"
             for fixed in unit:
-                why = reason if fixed.path == failed.path else f"left as it was: {failed.path} {reason}"
+                why = reason if fixed.path == failed.path else f"not changed, because {failed.path} {reason}"
                 if fixed.path in failed.stays:
-                    why = f"changed, and cannot be changed back: {failed.path} {reason}"
+                    why = f"changed and could not be restored, although {failed.path} {reason}"
                 self._fail([FileError(fixed.path, why)])
             return False
         for fixed, gone in zip(unit, lost, strict=True):
-            self.say(f"{fixed.path}: the new file has not {', '.join(gone)}", wanted=bool(gone))
+            self.say(f"{fixed.path}: the new file lost {', '.join(gone)}", wanted=bool(gone))
         return True
 
     def settle(self, *, apply: bool) -> None:
-        """Completes what a run that was killed has left half-done, if ``apply``; what stays so becomes an error."""
+        """Complete what a killed run has left half-done, if ``apply``; what cannot be completed becomes an error."""
         from torchmigrate.run.journals import journals_in
 
         for tree in self.trees:
@@ -225,17 +225,17 @@ class Session:
                 self._fail(settled(journal, tree, self.say, apply=apply))
 
     def fails(self) -> bool:
-        """Whether a finding is at or above ``--fail-on``."""
+        """Return whether a finding is at or above ``--fail-on``."""
         return self.report.failing > 0
 
     def status(self, *, failed: bool) -> int:
-        """The exit status."""
+        """Return the exit status."""
         if self.report.errors:
             return 2
         return 1 if failed and not self._exit_zero else 0
 
     def write_report(self, *, to_stderr: bool = False) -> None:
-        """Prints the results in the format that is asked for."""
+        """Print the results in the requested format."""
 
         from torchmigrate.reporters.report import load
 
@@ -246,7 +246,7 @@ class Session:
             load(self.format).write(self.results, self.report, out)
 
     def _summarize_for_github(self) -> None:
-        """Adds a page to the summary of the job that runs this, if one does."""
+        """Append a page to the summary of the GitHub job that runs this, if there is one."""
         path = os.environ.get("GITHUB_STEP_SUMMARY")
         if self.format != "github" or not path:
             return
@@ -256,10 +256,10 @@ class Session:
             with open(path, "a", encoding="utf-8", errors="backslashreplace", newline="\n") as out:
                 markdown.write(self.results, self.report, out)
         except OSError as error:
-            self.say(f"the summary of the job cannot be written: {error.strerror}")
+            self.say(f"the job summary cannot be written: {error.strerror}")
 
     def write_outcome(self, changed: int, apply: bool) -> None:
-        """Writes a diff where it goes to a file, and says which files failed and what changes."""
+        """Write a diff that goes to a file, and print errors and the number of changes."""
         if self._output_file:
             with output.replaced(self._output_file) as out:
                 out.buffer.write(b"".join(self._diff))
@@ -275,7 +275,7 @@ class Session:
         self.say(f"{hidden} hidden, see --unsafe", wanted=self.report.hidden_unsafe > 0)
 
     def print_errors(self) -> None:
-        """Says which files failed."""
+        """Print the files that failed."""
         from torchmigrate.reporters.concise import error_line
 
         for result in self.results:
@@ -284,21 +284,21 @@ class Session:
 
     def _say_links(self, links: Sequence[str], *, verbose: bool) -> None:
         if links:
-            more = ": " + ", ".join(links) if verbose else "; --verbose names them"
+            more = ": " + ", ".join(links) if verbose else " (see --verbose)"
             lead = "1 link leads" if len(links) == 1 else f"{len(links)} links lead"
-            self.say(f"{lead} out of what was named and what is not excluded, not followed{more}")
+            self.say(f"{lead} out of the checked folders and were not followed{more}")
 
     def say(self, text: str, *, wanted: bool = True) -> None:
-        """Says something to standard error that is no finding, unless the run is quiet."""
+        """Print a message that is no finding to standard error, unless the run is quiet."""
         if wanted and not self.quiet:
             output.print_text(f"torchmigrate: {escape(text)}\n", to_stderr=True)
 
 
 def _say_what_resolves() -> None:
-    """Says on standard error where no resolver is at hand."""
+    """Print a warning if no resolver is available."""
     from torchmigrate.documents import resolve
 
     if resolve.program() is None:
         output.print_text(
-            "warning: --resolve: neither uv nor pip is on PATH; nothing is asked\n", to_stderr=True
+            "warning: --resolve has no effect: neither uv nor pip is on PATH\n", to_stderr=True
         )

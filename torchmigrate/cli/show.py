@@ -1,4 +1,4 @@
-"""What a run would go by: the settings that hold for a file, each with its origin, and the files that would be looked at."""
+"""`check --show-settings`: the settings for a file, each with its origin."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from torchmigrate.settings.settings import as_toml, fields, key
 
 
 def settings(file: str, profiles: Profiles) -> str:
-    """The settings that hold for ``file``, as TOML; the comment after each says where it comes from.
+    """Return the settings for ``file`` as TOML, each followed by a comment with its origin.
 
     Raises ConfigError.
+
     """
     folder = os.path.dirname(os.path.realpath(file))
     profile, layers = profiles.of(folder), profiles.layers_of(folder)
@@ -37,11 +38,11 @@ def _value(one: dataclasses.Field[Any], profile: Profile) -> object:
 
 
 def _origin(one: dataclasses.Field[Any], profile: Profile, layers: list[Layer]) -> str:
-    """The places that state a value, the strongest first; where values add up, all of them."""
+    """Return the places that set a value, the strongest first; all of them where values add up."""
     minimum = profile.minimum
     if one.name == "min_version" and profile.settings.min_version is None:
         if minimum.source is None:
-            return "default: no metadata of the project names torch"
+            return "default: the project's metadata does not name torch"
         return minimum.source if minimum.bounded else f"no lower bound in {minimum.source}"
     stating = [layer for layer in layers if one.name in layer.values]
     if not stating:

@@ -1,4 +1,4 @@
-"""What a run that was killed has left half-done: completed where files may be written, and said where not."""
+"""Recovery of files that a killed run was replacing together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchmigrate.run.write import Changed
 
 
 def settled(journal: Path, tree: Tree, say: Callable[[str], None], *, apply: bool) -> Iterator[FileError]:
-    """Does what a ``journal`` says is left to do in a tree, if ``apply``, and says so; gives what stays half-done."""
+    """Complete the work in a ``journal``, if ``apply``, and report it; yield errors for files that stay half-done."""
     places = {file.place for files in (tree.named, tree.others) for file in files}
     unfinished = together.unfinished(journal, places)
     if unfinished is None:
@@ -24,21 +24,21 @@ def settled(journal: Path, tree: Tree, say: Callable[[str], None], *, apply: boo
     for path in unfinished.changed if half else ():
         yield FileError(
             _shown(path),
-            f"{done}, but not this file, which goes with it and is not what it was: compare them",
+            f"{done}, but not this file, which belongs to the same fix and was edited since: compare them",
         )
     if unfinished.changed or not apply:
-        way = "compare them" if unfinished.changed else "`torchmigrate fix --apply` completes it"
+        way = "compare them" if unfinished.changed else "`torchmigrate fix --apply` completes the fix"
         for path in left:
-            yield FileError(_shown(path), f"{done}, but not this file, which goes with it: {way}")
+            yield FileError(_shown(path), f"{done}, but not this file, which belongs to the same fix: {way}")
     if apply:
         try:
             unfinished.settle()
         except (OSError, Changed) as error:
             reason = getattr(error, "strerror", None) or error
-            yield FileError(_shown(str(journal)), f"cannot be followed to its end: {reason}")
+            yield FileError(_shown(str(journal)), f"cannot be completed: {reason}")
             return
         for path in left if not unfinished.changed else ():
-            say(f"{_shown(path)}: changed, which a run that was killed had left to do")
+            say(f"{_shown(path)}: changed, which completes the work of a killed run")
 
 
 def _shown(path: str) -> str:

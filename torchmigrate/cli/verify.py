@@ -1,4 +1,4 @@
-"""`fix --verify`: its options, the project that is copied, and what becomes of the fixes."""
+"""The options of `fix --verify`, the project that is copied, and the fixes that are kept."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from torchmigrate.trials.trial import Fixes
 
 FEWEST_RUNS = 4
-"""Two without fixes, which have to agree, one more if the first did not find the copy, and one with all fixes."""
+"""Two runs without fixes, which have to agree, one more if the first did not find the copy, and one with all fixes."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 class Wanted(NamedTuple):
-    """What the options say."""
+    """The values of the options."""
 
     command: str
     runs: int
@@ -34,7 +34,7 @@ class Wanted(NamedTuple):
 
 
 def options(command: Decorated) -> Decorated:
-    """Decorator: the options, as the parameters ``verify``, ``verify_runs``, ``verify_timeout``, ``verify_env``."""
+    """Decorate a command with the options ``verify``, ``verify_runs``, ``verify_timeout``, ``verify_env``."""
     for decorate in (
         click.option(
             "--verify-env",
@@ -47,20 +47,20 @@ def options(command: Decorated) -> Decorated:
             type=click.FloatRange(min=0, min_open=True),
             default=3600.0,
             metavar="SECONDS",
-            help="The longest that one run of it may take; with fixes, it may take five times as long as without, "
-            "and a minute.  [default: 3600]",
+            help="Time limit for one run; with fixes it is five times the time without, plus a minute.  "
+            "[default: 3600]",
         ),
         click.option(
             "--verify-runs",
             type=click.IntRange(min=FEWEST_RUNS),
             default=20,
             metavar="N",
-            help="The most runs of it to find out which fixes to leave out.  [default: 20]",
+            help="The maximum number of runs to find the fixes to leave out.  [default: 20]",
         ),
         click.option(
             "--verify",
             metavar="COMMAND",
-            help="Keep only fixes with which this shell command (`pytest -q`) says what it says without them; "
+            help="Keep only fixes that do not change the outcome of this shell command, such as `pytest -q`; "
             "it runs in copies of the project.",
         ),
     ):
@@ -69,13 +69,13 @@ def options(command: Decorated) -> Decorated:
 
 
 def wanted(verify: str | None, runs: int, timeout: float, environment: Sequence[str]) -> Wanted | None:
-    """What the options say, if a command is given. Raises UsageError."""
+    """Return the values of the options, or None without a command. Raises UsageError."""
     pairs = [text.partition("=") for text in environment]
     if bad := [name for name, equals, _ in pairs if not (name and equals)]:
         raise click.UsageError(f"--verify-env takes NAME=VALUE, not {bad[0]!r}")
     if verify is None:
         if environment:
-            raise click.UsageError("--verify-env goes with --verify")
+            raise click.UsageError("--verify-env requires --verify")
         return None
     return Wanted(verify, runs, timeout, {name: value for name, _, value in pairs})
 
@@ -83,7 +83,7 @@ def wanted(verify: str | None, runs: int, timeout: float, environment: Sequence[
 def judged(
     asked: Wanted, paths: Sequence[str], fixes: Fixes, say: Callable[[str], None]
 ) -> tuple[Sequence[FixResult], Verified]:
-    """The files with those fixes that the command is content with, and what it said. Raises Failure."""
+    """Return the files with the fixes that the command accepts, and what it showed. Raises Failure."""
     from torchmigrate.reporters.verified import Verified
     from torchmigrate.trials.baseline import Unusable
     from torchmigrate.trials.command import Command
@@ -95,7 +95,7 @@ def judged(
         with _ended_by_signals():
             verdict = trial.judge(fixes)
     except Unusable as error:
-        raise Failure(f"{trial.command} cannot tell whether the fixes are right: {error}") from None
+        raise Failure(f"{trial.command} cannot verify the fixes: {error}") from None
     except OSError as error:
         raise Failure(f"the project cannot be copied to verify the fixes: {error}") from None
     return verdict.fixed, Verified(
@@ -111,7 +111,7 @@ def judged(
 
 @contextlib.contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Lets SIGTERM and SIGHUP end this process as Ctrl-C does: with the command, and without leaving a copy."""
+    """Let SIGTERM and SIGHUP end this process as Ctrl-C does: with the command, and without leaving a copy."""
     import signal
 
     def end(number: int, frame: object) -> None:
@@ -127,12 +127,12 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 def _project(paths: Sequence[str]) -> tuple[Path, Path]:
-    """The project that holds all ``paths`` and the current folder, and the latter."""
+    """Return the project that contains all ``paths`` and the current folder, and the latter."""
     if "-" in paths:
-        raise click.UsageError("--verify needs files of a project, and `-` is none")
+        raise click.UsageError("--verify cannot be used with standard input")
     here = os.path.realpath(os.curdir)
     folder = common_folder([here, *(paths or [os.curdir])])
     root = os.path.realpath(tree_of(folder) or folder)
     if root in (os.path.realpath(os.path.expanduser("~")), os.path.dirname(root)):
-        raise Failure(f"--verify copies the whole project, and {root} is none")
+        raise Failure(f"--verify copies the whole project, but {root} is not a project")
     return Path(root), Path(here)

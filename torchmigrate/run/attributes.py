@@ -1,7 +1,7 @@
-"""What a file has besides its content: owner, mode, access control list, extended attributes.
+"""The attributes of a file besides its content: owner, mode, access control list, extended attributes.
 
-A file that takes the place of another gets them all. Where the system refuses one, the new file is open to fewer and
-never to more than the old one.
+A file that replaces another one gets them all. Where the system refuses one, the new file is open to fewer users than
+the old one and never to more.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ ACL = "system.posix_acl_access"
 
 
 def copy(status: os.stat_result, source: Path, target: Path) -> list[str]:
-    """Gives ``target``, which only its owner can open, what ``source`` with the ``status`` has.
+    """Give ``target``, which only its owner can open, the attributes of ``source``, whose `os.stat` is ``status``.
 
-    Returns what could not be kept, in words. Raises OSError if the mode cannot be set.
+    Return what could not be kept, in words. Raises OSError if the mode cannot be set.
+
     """
     lost: list[str] = []
     mode = stat.S_IMODE(status.st_mode)
@@ -53,7 +54,7 @@ def _owned(path: Path, user: int, group: int) -> bool:
 
 
 def _attributes(source: Path, target: Path) -> list[str]:
-    """Copies the extended attributes but for the access control list; returns those that could not be."""
+    """Copy the extended attributes except for the access control list; return those that could not be copied."""
     if sys.platform != "linux":
         return []
     try:
@@ -69,7 +70,7 @@ def _attributes(source: Path, target: Path) -> list[str]:
 
 
 def _get(path: Path, name: str) -> bytes | None:
-    """The value of an attribute; None if the file has none, or it may not be read."""
+    """Return the value of an extended attribute; None if the file does not have it or it may not be read."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             return os.getxattr(path, name)

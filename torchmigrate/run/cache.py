@@ -1,7 +1,7 @@
-"""What runs keep for later ones: a file of the user's own, in which results are found by what they were made from.
+"""Results kept for later runs, in a SQLite file in the user's cache folder.
 
-A key is a digest of everything that a result depends on, so nothing ever has to be invalidated. Losing the file costs
-time only: whatever is wrong with it is thrown away, and several runs may use it at once.
+A key is a digest of everything that a result depends on, so that nothing ever has to be invalidated. Losing the file costs
+only time: a damaged file is thrown away, and several runs may use it at once.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from torchmigrate.run.wire import Unreadable, pack, unpack
 T = TypeVar("T")
 
 NAME = "results-2.sqlite"
-"""The number is that of the layout: another layout is another file."""
+"""The file name; its number is that of the layout, so that another layout uses another file."""
 
 PATIENCE = 5.0
 """Seconds to wait for another run that is writing."""
 
 KEPT_DAYS = 30
-"""How long an entry is kept after it was made."""
+"""Days for which an entry is kept after it was written."""
 
 _CHECKSUM = 16
 
@@ -35,9 +35,10 @@ _PENDING = 8 << 20
 
 
 def default_folder() -> str:
-    """The folder for caches that the system gives the user, and in it ours.
+    """Return the folder ``torchmigrate`` in the user's cache folder.
 
-    The XDG base directory specification, Apple's file system programming guide and Windows' known folders name it.
+    Sources: the XDG Base Directory specification, Apple's File System Programming Guide, Windows' known folders.
+
     """
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or os.path.expanduser(r"~\AppData\Local")
@@ -49,7 +50,7 @@ def default_folder() -> str:
 
 
 def digest(*parts: bytes) -> bytes:
-    """A key made of ``parts``: 16 bytes."""
+    """Return a key of 16 bytes that depends on all ``parts`` and their boundaries."""
     made = hashlib.blake2b(digest_size=16)
     for part in parts:
         made.update(len(part).to_bytes(8, "little"))
@@ -58,10 +59,11 @@ def digest(*parts: bytes) -> bytes:
 
 
 class Cache:
-    """Values by key, below a folder; with None for a folder, one that keeps nothing.
+    """Values by key, in a file in ``folder``; with None for a folder, nothing is kept.
 
-    Values are those that `torchmigrate.run.wire` takes. What is put is written a few megabytes at a time,
-    the last of it when the cache is closed. No method raises for what is wrong with the file.
+    Values have types that `torchmigrate.run.wire` supports. They are written a few megabytes at a time, and the rest when the
+    cache is closed. No method raises an error for a problem with the file.
+
     """
 
     def __init__(self, folder: str | None) -> None:
@@ -73,11 +75,11 @@ class Cache:
 
     @property
     def keeps(self) -> bool:
-        """Whether there is any point in keeping something."""
+        """Whether values are kept at all."""
         return self._path is not None
 
     def get(self, key: bytes, kind: type[T]) -> T | None:
-        """The value of ``key``, of type ``kind``, or None."""
+        """Return the value for ``key``, which has the type ``kind``, or None."""
         if key in self._fresh:
             return _unpacked(kind, self._fresh[key])
         rows: list[tuple[bytes]] = []
@@ -88,7 +90,7 @@ class Cache:
         return _unpacked(kind, rows[0][0]) if rows else None
 
     def put(self, key: bytes, value: object) -> None:
-        """Keeps ``value`` under ``key``."""
+        """Store ``value`` under ``key``."""
         if self._path is None:
             return
         self._fresh[key] = _packed(value)
@@ -97,12 +99,12 @@ class Cache:
             self._flush()
 
     def close(self) -> None:
-        """Writes what was put, and drops what is old."""
+        """Write pending values, drop old ones, and close the file."""
         self._flush()
         self.release()
 
     def release(self) -> None:
-        """Gives up the connection, until it is needed again."""
+        """Close the connection until it is needed again."""
         if self._opened is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._opened.close()
@@ -145,7 +147,7 @@ class Cache:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Goes on without the cache when anything is wrong with it, and removes it unless others are just using it."""
+        """Disable the cache after any error, and remove its file unless another run is using it."""
         try:
             yield
         except Exception as error:  # of a damaged file, sqlite3 raises others than its own
@@ -156,7 +158,7 @@ class Cache:
 
 
 def clean(folder: str) -> bool:
-    """Removes the cache in ``folder``; returns whether there was one. Raises OSError if it cannot be removed."""
+    """Remove the cache in ``folder`` and return whether there was one. Raises OSError if it cannot be removed."""
     path = os.path.join(folder, NAME)
     if not os.path.exists(path):
         return False
@@ -179,7 +181,7 @@ def _packed(value: object) -> bytes:
 
 
 def _unpacked(kind: type[T], packed: object) -> T | None:
-    """The value, or None where the bytes are not those that were written."""
+    """Return the value, or None if the bytes are not those that were written."""
     if not isinstance(packed, bytes):
         return None
     checksum, data = packed[:_CHECKSUM], packed[_CHECKSUM:]

@@ -1,4 +1,4 @@
-"""Which fixes are wanted, for whoever is asked about each."""
+"""The user's answers to which fixes are wanted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torchmigrate.proof.offsets import Shift
 
 
 class Choice:
-    """Asks about each fix once, however many rounds and passes it comes up in."""
+    """Asks about each fix once, although it comes up again in each round and pass."""
 
     def __init__(
         self, choose: Callable[[Finding], bool] | None, see: Callable[[bytes], None] | None = None
@@ -23,17 +23,17 @@ class Choice:
         self._unmoved: set[str] = set()
 
     def begin(self) -> None:
-        """A pass over all files begins."""
+        """Begin a pass over all files."""
         self._begun = {}
 
     def meet(self, path: str) -> None:
-        """The file is as the pass has met it, for the first time or once again."""
+        """Restore the answers for a file whose content is again as it was at the beginning of the pass."""
         begun = self._begun.setdefault(path, dict(self._answers.get(path, {})))
         self._answers[path] = dict(begun)
         self._unmoved.add(path)
 
     def __call__(self, finding: Finding, text: bytes) -> bool:
-        """Whether to apply the fix of a finding, whose edits are for ``text``."""
+        """Return whether to apply the fix of a finding, whose edits are for ``text``."""
         if self._choose is None:
             return True
         answers = self._answers.setdefault(finding.path, {})
@@ -47,7 +47,7 @@ class Choice:
         return answers[key]
 
     def moved(self, path: str, text: bytes, edits: list[Edit], applied: Sequence[Finding]) -> None:
-        """Takes note that ``edits`` were made in the ``text`` of a file, for the findings ``applied``."""
+        """Adapt the answers for a file to the ``edits`` that were made in its ``text`` for the findings ``applied``."""
         answers = self._answers.get(path)
         self._unmoved.discard(path)
         if answers:

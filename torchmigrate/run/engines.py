@@ -1,4 +1,4 @@
-"""What holds for each file of a run, and the engine that applies the rules by it."""
+"""The engines that apply the rules, one for each profile of settings and versions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Engines:
-    """One engine for each of the ``profiles``, which are those of the named files by folder."""
+    """One engine for each profile; ``profiles`` are given by folder."""
 
     def __init__(self, profiles: Mapping[str, Profile], cache: Cache) -> None:
         self.profiles = profiles
@@ -31,32 +31,32 @@ class Engines:
 
     @classmethod
     def of_tree(cls, tree: Tree, cache: Cache) -> Engines:
-        """Those for the files of a tree that were named."""
+        """Return the engines for the named files of a tree."""
         folders = dict.fromkeys(os.path.dirname(file.place) for file in tree.named)
         return cls({folder: tree.profile_of(folder) for folder in folders}, cache)
 
     def profile_of(self, place: str) -> Profile:
-        """What holds for the file at ``place``; for one that was not named, any will do: what it tells is the same."""
+        """Return the profile of the file at ``place``; for one that was not named, any profile yields the same facts."""
         profile = self.profiles.get(os.path.dirname(place))
         return profile or next(iter(self.profiles.values()))
 
     @property
     def jobs(self) -> int:
-        """How many processes are wanted; 0 for as many as there are cores."""
+        """The number of processes to use; 0 for one per core."""
         return next(iter(self.profiles.values())).settings.jobs
 
     @property
     def telling(self) -> bytes:
-        """What it depends on which facts a file tells, besides its content."""
+        """A key of everything besides its content that the facts of a file depend on."""
         return self._selection.key
 
     @cached_property
     def screen(self) -> Screen:
-        """Gate 1."""
+        """The byte prefilter for the selected rules."""
         return self._selection.screen(self._cache)
 
     def context(self, *, is_whole: bool) -> bytes:
-        """What the results of a run depend on besides its files; ``is_whole`` as in `Tree`."""
+        """Return a key of everything besides the files that the results of a run depend on; ``is_whole`` as in `Tree`."""
         profiles = (
             f"{folder}\0".encode(errors="surrogateescape") + self.context_of(profile)
             for folder, profile in self.profiles.items()
@@ -64,7 +64,7 @@ class Engines:
         return digest(self.telling, b"whole" if is_whole else b"", *profiles)
 
     def context_of(self, profile: Profile) -> bytes:
-        """What the result of a file depends on to which ``profile`` applies, besides its content."""
+        """Return a key of everything besides its content that the result of a file with this profile depends on."""
         if profile not in self._contexts:
             settings = profile.settings
             edits = b"edits" if settings.wants_edits else b""
@@ -73,7 +73,7 @@ class Engines:
         return self._contexts[profile]
 
     def of(self, place: str) -> Engine:
-        """Applies the rules to the file at ``place``. All engines watch and note the same: what any profile asks about."""
+        """Return the engine for the file at ``place``. All engines collect the same facts, those that any profile needs."""
         profile = self.profile_of(place)
         if profile not in self._engines:
             from torchmigrate.engine.engine import Engine

@@ -1,4 +1,4 @@
-"""Tells one state of this tool from another, so that results are kept for that one only."""
+"""The identity of this version of the tool, so that results are reused by the same version only."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from torchmigrate.run.cache import digest
 
 @cache
 def fingerprint() -> bytes:
-    """Tells this tool, and the rules that other packages offer, from any other state of them.
+    """Return a key of the tool, of its grammars and of other packages' rules.
 
-    Goes by the version, and by name, size and time of every source file: cheap, and right while rules are written.
-    The grammars of other languages count as well, which may come and go.
+    It is made of the version and of the name, size and time of every source file: cheap, and right while rules are being written.
+
     """
     lines = [torchmigrate.__version__, sys.version, sys.platform]
     for folder in _folders():

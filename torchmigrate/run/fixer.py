@@ -1,4 +1,4 @@
-"""One file of a scanned tree, fixed."""
+"""Fixing one file of a scanned tree."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from torchmigrate.settings.settings import Settings
 
 
 class Fixer:
-    """Applies the fixes that were found in a scan, of which ``choice`` wants each."""
+    """Applies the fixes that a scan has found, if ``choice`` agrees to each."""
 
     def __init__(self, scanner: Scanner, choice: Choice) -> None:
         self._scanner = scanner
         self._choice = choice
 
     def fixed(self, place: str, left_out: Collection[str]) -> FixResult:
-        """The file at ``place`` with its fixes applied, but for the joint ones ``left_out``; nothing is written."""
+        """Return the file at ``place`` after its fixes, without the multi-file fixes ``left_out``; nothing is written."""
         from torchmigrate.engine.fixing import Wanted
         from torchmigrate.text.source import SourceError
 
@@ -42,7 +42,7 @@ class Fixer:
             engine = self._scanner.engines.of(place)
             fixed = engine.fix(result.path, data, project, project.links(place), wanted)
         except (OSError, SourceError) as error:  # it was readable when it was scanned
-            failure = FileError(result.path, f"changed while it was being looked at: {error}")
+            failure = FileError(result.path, f"changed while it was being checked: {error}")
             return FixResult(result.path, b"", b"", (), FileResult(result.path, errors=(failure,)))
         except Exception as error:
             failure = fault(error, result.path)
@@ -53,7 +53,7 @@ class Fixer:
         return self._scanner.engines.profile_of(place).settings
 
     def _keeps(self, place: str, name: str) -> bool:
-        """Whether another file may import ``name`` from the one at ``place``."""
+        """Return whether another file may import ``name`` from the file at ``place``."""
         unseen = not self._scanner.project.is_whole and not self._settings(place).unsafe_fixes
         return unseen or self._imported.has(place, name)
 

@@ -1,4 +1,4 @@
-"""Keeps Python's cycle collector out of the way of parsing, which makes many objects and no cycles."""
+"""Control of Python's cyclic garbage collector, which slows down parsing: it creates many objects and few cycles."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from types import TracebackType
 from typing import ClassVar
 
 _EVERY = 16 << 20
-"""Bytes of parsed text between two collections: what scopes and their names leave behind in cycles stays small."""
+"""Bytes of parsed text between two collections, so that cyclic garbage from scopes stays small."""
 _RUNS = 16
-"""Runs of one process between two counts of its objects, which takes time with their number."""
+"""Runs in one process between two counts of its objects, since counting takes time."""
 
 
 class Paused:
-    """A context in which cycles are collected only when `tick` says so; parsing takes a third less time in it."""
+    """A context in which cycles are collected only by `Paused.tick`; parsing takes a third less time in it."""
 
     _runs: ClassVar[int] = 0
     _settled: ClassVar[int] = 0
@@ -45,7 +45,7 @@ class Paused:
             gc.enable()
 
     def tick(self, size: int) -> None:
-        """Counts ``size`` bytes of parsed text, and collects if it is time."""
+        """Count ``size`` bytes of parsed text, and collect garbage when it is time."""
         self._pending += size
         if self._pending > _EVERY:
             self._pending = 0

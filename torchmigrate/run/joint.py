@@ -1,6 +1,6 @@
-"""Fixes over several files: whether every file has its part, and that all of the parts are made, or none.
+"""Multi-file fixes: every file has to have its part, and either all parts are made or none.
 
-The parts find each other by their `Joint`, plain data in what each file gave.
+The parts refer to each other by their `Joint`, plain data in the finding of each file.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from torchmigrate.model.findings import FileResult, Finding, Joint
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """What fixing makes of one file; ``before`` and ``after`` are its whole content."""
+    """The result of fixing one file; ``before`` and ``after`` are its whole content."""
 
     path: str
     before: bytes
     after: bytes
     applied: tuple[Finding, ...]
     result: FileResult
-    """What remains after fixing."""
+    """The findings that remain after fixing."""
 
     def then(self, later: FixResult) -> FixResult:
-        """What this pass over the file and a ``later`` one come to."""
+        """Return the combined result of this pass over the file and a ``later`` one."""
         if not self.applied:
             return later
         after = later.after if later.applied else self.after
@@ -31,15 +31,16 @@ class FixResult:
 
 
 def joints(findings: Iterable[Finding]) -> dict[str, Joint]:
-    """The joint fixes that findings have a part of, by name."""
+    """Return the multi-file fixes that findings have a part of, by name."""
     found = (finding.fix.joint for finding in findings if finding.fix is not None)
     return {joint.name: joint for joint in found if joint is not None}
 
 
 def settled(results: Mapping[str, FileResult]) -> dict[str, FileResult]:
-    """Those results of which a joint fix lacks a part: without it, and with the reason.
+    """Return those results that lose a multi-file fix because another file lacks its part, with the reason.
 
     ``results`` are those of the named files that are to have a part, by path.
+
     """
     parts = {path: joints(result.findings) for path, result in results.items()}
     changed: dict[str, FileResult] = {}
@@ -54,17 +55,17 @@ def settled(results: Mapping[str, FileResult]) -> dict[str, FileResult]:
 def _missing(
     joint: Joint, results: Mapping[str, FileResult], parts: Mapping[str, Collection[str]]
 ) -> str | None:
-    """Why not every file has its part of a joint fix, or None."""
+    """Return why not every file has its part of a multi-file fix, or None."""
     for path in joint.paths:
         if path not in results:
-            return f"{path} has to change with it, and was not named"
+            return f"{path} has to change with it, and is not among the files to fix"
         if joint.name not in parts[path]:
-            return f"{path} has to change with it, and has no fix there"
+            return f"{path} has to change with it, and has no fix for its part"
     return None
 
 
 def without(result: FileResult, names: Collection[str], reason: str) -> FileResult:
-    """The result without the parts of joint fixes."""
+    """Return the result without the parts of the named multi-file fixes, with the reason."""
     findings = tuple(
         replace(finding, fix=None, withheld=reason)
         if finding.fix is not None and finding.fix.joint is not None and finding.fix.joint.name in names
@@ -75,9 +76,10 @@ def without(result: FileResult, names: Collection[str], reason: str) -> FileResu
 
 
 def together(places: Iterable[str], fix: Callable[[str, Collection[str]], FixResult]) -> dict[str, FixResult]:
-    """Each file fixed by ``fix``, which leaves out the joint fixes that it is given the names of.
+    """Fix each file by ``fix``, repeating it without the multi-file fixes of which another file did not make its part.
 
-    Those are the ones of which another file has not made its part: it was declined there, or could not be proved.
+    A part is not made if it was declined, or if the edit could not be verified.
+
     """
     left_out: set[str] = set()
     fixed = {place: fix(place, left_out) for place in places}
@@ -86,12 +88,12 @@ def together(places: Iterable[str], fix: Callable[[str, Collection[str]], FixRes
         for place, one in fixed.items():
             if halves & joints(one.applied).keys():
                 fixed[place] = fix(place, left_out)
-    reason = "another file has to change with it, and its part could not be made"
+    reason = "another file has to change with it, and that change could not be made"
     return {place: replace(one, result=without(one.result, left_out, reason)) for place, one in fixed.items()}
 
 
 def _halves(fixed: Iterable[FixResult]) -> set[str]:
-    """The joint fixes that were made in some of their files only."""
+    """Return the names of the multi-file fixes that were made in some of their files only."""
     made: dict[str, set[str]] = {}
     known: dict[str, Joint] = {}
     for one in fixed:
@@ -102,7 +104,7 @@ def _halves(fixed: Iterable[FixResult]) -> set[str]:
 
 
 def units(fixed: Iterable[FixResult]) -> Iterator[list[FixResult]]:
-    """The files in groups that have to be written together; those that stand alone come first, as they arrive."""
+    """Yield groups of files that have to be written together; files that stand alone come first, as they arrive."""
     groups: list[tuple[set[str], list[FixResult]]] = []
     for one in fixed:
         names = set(joints(one.applied))

@@ -1,4 +1,4 @@
-"""Where the journals lie that are kept while several files are replaced together; see `torchmigrate.run.together`."""
+"""The names of the journals that exist while several files are replaced together; see `torchmigrate.run.together`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _PREFIX, _SUFFIX = ".torchmigrate-", ".journal"
 
 
 def journal_of(path: str, folder: Path) -> Path:
-    """The journal in ``folder`` for files of which the first is at ``path``."""
+    """Return the path of the journal in ``folder`` for files of which the first is at ``path``."""
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
     return folder / f"{_PREFIX}{name}{_SUFFIX}"
 
 
 def journals_in(folder: str | os.PathLike[str]) -> list[Path]:
-    """The journals that lie in a folder: those of runs that were killed, and of those that write right now."""
+    """Return the journals in a folder: those of runs that were killed, and those of runs in progress."""
     names: list[str] = []
     with contextlib.suppress(OSError):
         names = [name for name in os.listdir(folder) if name.startswith(_PREFIX) and name.endswith(_SUFFIX)]

@@ -1,4 +1,4 @@
-"""What the files of a tree tell about it, kept from one look to the next: only what has changed is asked again."""
+"""The facts that the files of a tree contribute, kept between runs so that only changed files are read again."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from torchmigrate.run.snapshot import Stamps
 
 @dataclass
 class Known:
-    """The facts of a tree as they were when its files had these stamps, with all names linked."""
+    """The facts of a tree when its files had these stamps, with all names linked between files."""
 
     stamps: Mapping[str, bytes] = field(default_factory=dict)
-    """By the files' places; those without facts are among them."""
+    """The stamp of each file by path, including files without facts."""
     facts: dict[str, Facts] = field(default_factory=dict)
     exports: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def changed(self, stamps: Stamps) -> set[str]:
-        """The files whose facts are not known: they have changed, or are new."""
+        """Return the files whose facts are unknown because they are new or have changed."""
         return {
             place for place, stamp in stamps.by_place.items() if not stamp or self.stamps.get(place) != stamp
         }
 
     def without(self, places: Collection[str], stamps: Stamps) -> dict[str, Facts]:
-        """The facts of the files that are still there, but for those at ``places``."""
+        """Return the facts of the files that still exist, except for those at ``places``."""
         places = frozenset(places)
         return {
             place: told
@@ -41,10 +41,11 @@ class Known:
         }
 
     def holds(self, looked: Mapping[str, Facts], changed: set[str], stamps: Stamps) -> bool:
-        """Whether what is known of the links between files still holds after some have changed.
+        """Return whether the links between files still hold after some files have changed.
 
-        ``looked`` is what the changed files tell now, while nothing is known of the others. Names may have been
-        added; none that others may use may be gone.
+        ``looked`` has the new facts of the changed files, found without knowledge of the others. Names may have been added,
+        but no name that other files may use may have been removed.
+
         """
         for place, names in self.exports.items():
             told = looked[place].exports if place in looked else {}
@@ -53,7 +54,7 @@ class Known:
         return True
 
     def concerned(self, stamps: Stamps) -> set[str]:
-        """The files with an unlinked name that may mean a file which is new."""
+        """Return the files with an unlinked name that may refer to a new file."""
         new = {os.path.basename(module_path(place)) for place in stamps.by_place.keys() - self.stamps.keys()}
         if not new:
             return set()
@@ -65,14 +66,14 @@ class Known:
 
 
 class Memory:
-    """The place in a cache for what is known of a tree; ``context`` is what that depends on besides the files."""
+    """The entry of a cache for the facts of a tree; ``context`` is everything besides the files that they depend on."""
 
     def __init__(self, cache: Cache, context: bytes, root: str) -> None:
         self._cache = cache
         self._key = digest(b"known", context, os.fsencode(root))
 
     def load(self, files: Mapping[str, Input]) -> Known | None:
-        """What is known, with the files' paths as they are shown this time."""
+        """Return the stored facts, with the paths by which the files are shown in this run, or None."""
         kept = self._cache.get(self._key, _Kept) if self._cache.keeps else None
         if kept is None:
             return None
@@ -80,14 +81,14 @@ class Memory:
         return Known(kept.stamps, told, kept.exports)
 
     def store(self, known: Known) -> None:
-        """Keeps what is known, as plain data."""
+        """Store the facts as plain data."""
         if self._cache.keeps:
             facts = {place: _kept(told) for place, told in known.facts.items()}
             self._cache.put(self._key, _Kept(dict(known.stamps), facts, known.exports))
 
 
 class _Mention(NamedTuple):
-    """A `Mention`, of which the file is known."""
+    """A `Mention` without its path."""
 
     symbol: str
     kind: Kind
@@ -96,7 +97,7 @@ class _Mention(NamedTuple):
 
 
 class _Facts(NamedTuple):
-    """`Facts`, of which the file is known."""
+    """The facts of one file, without its path."""
 
     exports: dict[str, str]
     unlinked: frozenset[str]

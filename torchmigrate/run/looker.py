@@ -1,4 +1,4 @@
-"""One file: through gate 1, from the cache or from the engine."""
+"""Checking one file: through the prefilter, from the cache, or by the engine."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ if TYPE_CHECKING:
 
 
 class Look(NamedTuple):
-    """What looking at a file gave: nothing, if gate 1 turned it away."""
+    """The result of checking a file; ``scan`` is None if the prefilter rejected it."""
 
     scan: Scan | None
     key: bytes | None = None
-    """Where to keep it, if it can be kept and is not yet."""
+    """The cache key under which to store the result, if it can be stored and is not yet."""
     failed: bool = False
-    """Whether the file could not be looked at, which may go better the next time."""
+    """Whether the file could not be checked, which may work the next time."""
     waits: bool = False
-    """Whether the file is better looked at after others."""
+    """Whether the file should be checked after other files."""
 
     @classmethod
     def failure(cls, file: Input, message: str) -> Look:
-        """A look at a file that came to nothing."""
+        """Return the result for a file that could not be checked."""
         from torchmigrate.engine.engine import Scan
 
         return cls(Scan(FileResult(file.path, errors=(FileError(file.path, message),))), failed=True)
 
 
 class Looker:
-    """Looks at files, with what is known of their project by then."""
+    """Checks files with what is known of their project so far."""
 
     def __init__(self, engines: Engines, project: Project, cache: Cache) -> None:
         self.engines = engines
         self.project = project
         self.cache = cache
         self.garbage = Paused()
-        """To be entered for as long as files are looked at."""
+        """To be entered while files are being checked."""
         self.scanned = 0
-        """How many files an engine has looked into."""
+        """The number of files that an engine has read."""
         self.awaited = False
-        """Whether no file waits any more."""
+        """Whether no file has to wait for others any more."""
         self._asked: dict[bytes, set[str]] = {}
-        """The last two words of the symbols that rules have asked about: most files spell both that use one."""
+        """The last two words of the symbols that rules have asked about; most files that use such a symbol contain both."""
 
     def look(self, place: str, file: Input) -> Look:
-        """What the file at ``place`` gives; it can be kept as long as nothing that it gives depends on others."""
+        """Check the file at ``place``; the result can be stored as long as nothing in it depends on other files."""
         is_first = not self.project.is_complete
         try:
             data = file.read()
@@ -75,7 +75,7 @@ class Looker:
         return Look(self.scan(place, file, data), key)
 
     def scan(self, place: str, file: Input, data: bytes) -> Scan:
-        """What the engine finds in the content of a file."""
+        """Return what the engine finds in the content of a file."""
         self.scanned += 1
         self.garbage.tick(len(data))
         scan = self.engines.of(place).scan(file.path, data, self.project, self.project.links(place))
@@ -85,9 +85,9 @@ class Looker:
         return scan
 
     def _may_tell(self, path: str, data: bytes) -> bool:
-        """Whether a file probably tells something that rules have asked about."""
+        """Return whether a file probably has facts that rules have asked for."""
         if is_document(path) or language_of(path) is not None:
-            return True  # those say it in other words
+            return True  # such files name symbols in other ways
         asked = {name for owner, names in self._asked.items() if owner in data for name in names}
         return next(spelled(asked, data), None) is not None
 

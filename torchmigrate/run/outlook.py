@@ -1,7 +1,7 @@
-"""How files are judged under other versions: release by release, and with a higher lower bound.
+"""Per-version evaluation: the findings of each file at every release, and under higher minimum versions.
 
-A file is read once, with all that is known of its project; the rules then look at it once for each pair of a target and a
-minimum, which costs little beside reading it.
+A file is parsed once, with all facts of its project; the rules are then evaluated for each pair of a target and a
+minimum, which is cheap compared with parsing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from torchmigrate.text.source import SourceError
 
 
 class Count(NamedTuple):
-    """How many findings a rule gives in a file, judged by one release."""
+    """The number of findings of a rule with a severity in one file, evaluated at one release."""
 
     release: Version
     code: str
@@ -42,46 +42,46 @@ class Count(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """A fix that a finding has not under today's minimum."""
+    """A fix that becomes available with a higher minimum."""
 
     minimum: Version
-    """The lowest that allows it."""
+    """The lowest minimum that allows the fix."""
     finding: Finding
     """The same finding with the fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """One finding at the target, and what other versions make of it."""
+    """One finding at the target, and its evaluation at other versions."""
 
     finding: Finding
     course: tuple[tuple[Version, Severity], ...] = ()
-    """Its severity in each release that has something to say of that place."""
+    """The severity at each release that reports a finding at that place."""
     chance: Chance | None = None
     hunks: tuple[Hunk, ...] = ()
-    """What its fix, or the one that it has a chance of, does to lines; empty where that is not wanted."""
+    """The lines that its fix, or the possible one, changes; empty if not requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What one file gave."""
+    """The evaluation of one file."""
 
     result: FileResult
-    """What `torchmigrate check` says of it."""
+    """The result of `torchmigrate check`."""
     prospects: tuple[Prospect, ...] = ()
-    """The findings of that, each with its prospect."""
+    """The findings of that result, each with its evaluation."""
     counts: tuple[Count, ...] = ()
 
 
 def releases(minimum: Version, target: Version) -> list[Version]:
-    """The releases from ``minimum`` to ``target``, both included; all of torch 2."""
+    """Return the releases of torch 2 from ``minimum`` to ``target``, both included."""
     return [(2, number) for number in range(max(minimum, OLDEST)[1], target[1] + 1)]
 
 
 def outlooks(
     tree: Tree, *, edits: bool, cache: Cache | None = None, progress: Progress | None = None
 ) -> Iterator[Outlook]:
-    """The outlook of each file that was named, in order; ``edits`` says whether `Prospect.hunks` are wanted."""
+    """Yield the evaluation of each named file, in order; ``edits`` requests the changed lines of fixes."""
     scanner = Scanner(tree, cache)
     scanner.scan(progress)
     known = scanner.known
@@ -97,7 +97,7 @@ def outlooks(
 
 
 def _all(scanner: Scanner, files: dict[str, Input], edits: bool) -> Iterator[tuple[str, Outlook]]:
-    """The outlook of each file, by place; in processes of their own where there are many files."""
+    """Yield the evaluation of each file with its path, in several processes if there are many files."""
     make = partial(_work, scanner.engines.profiles, scanner.project, edits)
     items = [(place, file.path, file.data) for place, file in files.items()]
     jobs = scanner.engines.jobs
@@ -114,7 +114,7 @@ def _all(scanner: Scanner, files: dict[str, Input], edits: bool) -> Iterator[tup
 
 
 def _work(profiles: Mapping[str, Profile], project: Project, edits: bool) -> Callable[[sharing.Item], bytes]:
-    """The work of a process: the outlook of one file; nothing of one that cannot be read, which the scan has said."""
+    """Return the work of a process: the packed evaluation of one file, or b"" if it cannot be read."""
     engines = Engines(profiles, Cache(None))
 
     def look(item: sharing.Item) -> bytes:
@@ -132,7 +132,7 @@ def _work(profiles: Mapping[str, Profile], project: Project, edits: bool) -> Cal
 
 
 class _Judge:
-    """One file in hand, to be judged under several versions."""
+    """Evaluates one parsed file under several versions."""
 
     def __init__(self, engine: Engine, subject: Subject, edits: bool) -> None:
         self._engine = engine
@@ -141,7 +141,7 @@ class _Judge:
         self._options = engine.rules.options
 
     def outlook(self) -> Outlook:
-        """What becomes of each finding."""
+        """Return the evaluation of the file."""
         target, minimum = self._options.target, self._options.minimum
         courses: dict[_Key, list[tuple[Version, Severity]]] = {}
         counts: Counter[tuple[Version, str, Severity]] = Counter()
@@ -164,7 +164,7 @@ class _Judge:
         return Outlook(now, prospects, tuple(Count(*key, number) for key, number in counts.items()))
 
     def _chances(self, now: FileResult) -> dict[_Key, Chance]:
-        """The findings that have a fix only where the minimum is higher, with the lowest that is enough."""
+        """Return the findings that have a fix only with a higher minimum, with the lowest one that is enough."""
         lacking = {key for key, finding in _keyed(now.findings) if finding.fix is None}
         target, minimum = self._options.target, self._options.minimum
         if not lacking or target == minimum:
@@ -192,7 +192,7 @@ class _Judge:
 
 
 _Key = tuple[str, Span | None, int]
-"""A finding of a file, however it is judged: its rule, its place, and a number where it has several there."""
+"""The identity of a finding across evaluations: its rule, its span, and a number if there are several there."""
 
 
 def _keyed(findings: Sequence[Finding]) -> Iterator[tuple[_Key, Finding]]:
@@ -208,7 +208,7 @@ def _able(result: FileResult, lacking: set[_Key]) -> dict[_Key, Finding]:
 
 
 def _completed(result: FileResult, outlook: Outlook | None) -> Outlook:
-    """The outlook of a file with what a check says of it, which knows whether joint fixes have all parts."""
+    """Return the evaluation with the result of a check, which knows whether multi-file fixes are complete."""
     made = {} if outlook is None else dict(_keyed_prospects(outlook))
     prospects = []
     for key, finding in _keyed(result.findings):
@@ -225,7 +225,7 @@ def _keyed_prospects(outlook: Outlook) -> Iterator[tuple[_Key, Prospect]]:
 
 
 def _settled(found: Sequence[Outlook]) -> Iterator[Outlook]:
-    """Without the chances of joint fixes of which another file has no part."""
+    """Yield the evaluations without possible multi-file fixes of which another file has no part."""
     parts = {outlook.result.path: _joints(outlook) for outlook in found}
     for outlook in found:
         prospects = tuple(

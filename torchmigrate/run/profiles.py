@@ -1,4 +1,4 @@
-"""What holds for the files of each project: its settings, and the oldest torch that it supports."""
+"""The profile of each project's files: settings, and the oldest supported torch."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from torchmigrate.settings.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What holds for the files of one project. Picklable."""
+    """Settings and minimum torch of the files of one project. Picklable."""
 
     settings: Settings
     minimum: Minimum
     config_file: str | None = None
-    """Where the settings come from, if from a file."""
+    """The file that the settings come from, if any."""
 
 
 def everywhere(settings: Settings, minimum: Version) -> Callable[[str], Profile]:
-    """The same for every folder."""
+    """Return a function that gives the same profile for every folder."""
     profile = Profile(settings, Minimum(minimum))
     return lambda folder: profile
 
 
 class Profiles:
-    """The profile of each folder: the command line over the environment, the nearest configuration file and the defaults.
+    """The profile of each folder, from the command line, the environment, the nearest configuration file, and defaults.
 
-    ``stated`` is what the command line states, by field name, and ``environment`` what its variables do; ``config_file`` takes the place of all configuration
-    files, and with ``isolated`` none is read.
+    ``stated`` has the settings of the command line by field name, ``environment`` those of environment variables;
+    ``config_file`` replaces all configuration files, and with ``isolated`` none is read.
+
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Profiles:
         self._minimums = Minimums()
 
     def of(self, folder: str) -> Profile:
-        """What holds for the files in ``folder``. Raises ConfigError for settings that cannot be used."""
+        """Return the profile of the files in ``folder``. Raises ConfigError for invalid settings."""
         folder = os.path.abspath(folder)
         if folder not in self._profiles:
             file, settings = self._file_of(folder), self.settings_of(folder)
@@ -70,21 +71,21 @@ class Profiles:
         return self._profiles[folder]
 
     def layers_of(self, folder: str) -> list[Layer]:
-        """What states the settings for the files in ``folder``, the strongest first. Raises ConfigError."""
+        """Return the sources of the settings in ``folder``, the strongest first. Raises ConfigError."""
         file = self._file_of(os.path.abspath(folder))
         if file not in self._layers:
             self._layers[file] = [*self._stated, *(config.read_layers(file) if file else [])]
         return self._layers[file]
 
     def settings_of(self, folder: str) -> Settings:
-        """The settings for the files in ``folder``. Raises ConfigError."""
+        """Return the settings for the files in ``folder``. Raises ConfigError."""
         file = self._file_of(os.path.abspath(folder))
         if file not in self._settings:
             self._settings[file] = config.merge(self.layers_of(folder))
         return self._settings[file]
 
     def excludes(self, folder: str) -> Excludes:
-        """What is left out of ``folder``. Raises ConfigError."""
+        """Return what is excluded from ``folder``. Raises ConfigError."""
         file = self._file_of(os.path.abspath(folder))
         if file not in self._excludes:
             settings = self.settings_of(folder)
@@ -92,7 +93,7 @@ class Profiles:
         return self._excludes[file]
 
     def _file_of(self, folder: str) -> str | None:
-        """The configuration file that holds in ``folder``, which is absolute."""
+        """Return the configuration file that applies in ``folder``, an absolute path."""
         if self._isolated or self._config_file:
             return None if self._isolated else self._config_file
         if folder not in self._files:
@@ -106,6 +107,6 @@ class Profiles:
 def _above(minimum: Minimum, target: Version) -> str:
     where = f" ({minimum.source})" if minimum.source else ""
     return (
-        f"the oldest torch that is to be supported, {render(minimum.version)}{where}, is newer than the one to "
-        f"upgrade to, {render(target)}; torch {KNOWN} are known"
+        f"the minimum torch, {render(minimum.version)}{where}, is newer than the target, {render(target)}; "
+        f"known are torch {KNOWN}"
     )

@@ -1,4 +1,4 @@
-"""Checking and fixing the files of a tree, reported in the order they were given."""
+"""Checking and fixing the files of a tree, with results in the order in which the files were given."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from torchmigrate.run.scanner import Progress
 
 MAX_PASSES = 10
-"""Passes over a project after which fixing stops although it still changes."""
+"""The number of passes over a project after which fixing stops even if it still changes files."""
 
 
 def check(
     tree: Tree, *, cache: Cache | None = None, progress: Progress | None = None
 ) -> Iterator[FileResult]:
-    """The findings of each file that was named, in order; those of which there is nothing to say may be left out."""
+    """Yield the findings of each named file, in order; files without findings and errors may be left out."""
     cache = cache or Cache(None)
     engines, stamps = Engines.of_tree(tree, cache), Stamps(tree.files.values())
     context = engines.context(is_whole=tree.is_whole)
@@ -53,14 +53,14 @@ def fix(
     known: Known | None = None,
     engines: Engines | None = None,
 ) -> Iterator[FixResult]:
-    """Each file that was named fixed, in order; nothing is written.
+    """Yield each named file after fixing, in order; nothing is written.
 
-    ``choose`` is asked about every fix; before that, ``see`` is handed the text that the fix's edits are for.
+    ``choose`` is asked about every fix; before that, ``see`` gets the text that the fix's edits are for. ``known`` and ``engines``
+    may be those of an earlier scan of the tree.
 
-    ``known`` and ``engines`` are those of an earlier look at the tree.
-
-    What rules say of one file depends on the others (whether any of them still scripts), so the project is scanned
+    Findings in one file depend on other files (for example on whether any of them still scripts), so the project is scanned
     and fixed again until nothing changes: a second run would find nothing to do.
+
     """
     from torchmigrate.run.choice import Choice
     from torchmigrate.run.fixer import Fixer

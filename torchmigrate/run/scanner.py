@@ -1,4 +1,4 @@
-"""The files of a tree: scanned, linked with each other, and scanned again where the others turn out to matter."""
+"""Scanning the files of a tree: each by itself, linked with each other, and again where other files matter."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from torchmigrate.project.mentions import Facts
 
 Progress = Callable[[int, int], None]
-"""Is told how many files are done, and of how many."""
+"""Called with the number of checked files and the number of all files."""
 
 
 class Scanner:
-    """One look at all files of a tree: what each gave, and the project that they make.
+    """One scan of all files of a tree: the result of each, and the project that they form.
 
-    What an earlier look has made need not be made again, where it is given: ``known``, ``engines`` for all named
-    files, and the ``stamps`` of all files.
+    Results of an earlier scan can be reused: ``known`` facts, ``engines`` for all named files, ``stamps`` of all files.
+
     """
 
     def __init__(
@@ -52,45 +52,45 @@ class Scanner:
         shown = {place: file.path for place, file in self.files.items()}
         self.project = Project(self.files, self._reading, shown=shown, is_whole=tree.is_whole, root=tree.root)
         self.failed = False
-        """Whether a file could not be looked at, which may go better the next time."""
+        """Whether a file could not be checked, which may work the next time."""
         self.partners: set[str] = set()
-        """The files that were not named and have to change with one that was, by their paths as they are shown."""
+        """Files that were not named but have to change with a named one, by their displayed paths."""
         self.known = known
-        """What is known of the tree: at first by an earlier run, then by this one."""
+        """The facts of the tree, at first those of an earlier run, then those of this one."""
         self._stamps = stamps
         self._looker = Looker(self.engines, self.project, self.cache)
         self._packed: dict[str, bytes] = {}
-        """What each file gave, if anything, for `torchmigrate.run.wire` to unpack."""
+        """The packed result of each file that has any; see `torchmigrate.run.wire`."""
         self._unread: set[str] = set()
-        """The named files that were not looked at for want of a grammar."""
+        """The named files that could not be read because a grammar is not installed."""
         self._joining: set[str] = set()
-        """The named files with parts of joint fixes."""
+        """The named files with parts of multi-file fixes."""
         self._asked_elsewhere = False
-        """Whether a rule has looked into files that have no stamps."""
+        """Whether a rule has searched files that have no stamps."""
         self._root = tree.root
 
     @property
     def is_lasting(self) -> bool:
-        """Whether the results hold as long as the files have these stamps."""
+        """Whether the results are valid as long as the files keep these stamps."""
         return not (self.failed or self._asked_elsewhere)
 
     @cached_property
     def stamps(self) -> Stamps:
-        """The states of the files; to be asked for before any is read."""
+        """The states of the files, to be taken before any file is read."""
         return self._stamps or Stamps(self.files.values())
 
     @property
     def results(self) -> Results:
-        """What the named files gave, in order, without those that gave nothing."""
+        """The results of the named files in order, without those that are empty."""
         return Results(self._packed[place] for place in self.named if place in self._packed)
 
     def result(self, place: str) -> FileResult:
-        """What one file gave."""
+        """Return the result of one file."""
         packed = self._packed.get(place)
         return FileResult(self.files[place].path) if packed is None else unpack(FileResult, packed)
 
     def scan(self, progress: Progress | None) -> None:
-        """Scans every file that passes gate 1, and again those that the others turn out to matter to."""
+        """Scan every file that passes the prefilter, and again those to which other files matter."""
         with self._looker.garbage:
             self._scan_all(progress)
 
@@ -128,9 +128,10 @@ class Scanner:
     def _first_looks(
         self, places: Sequence[str], others: Mapping[str, Facts], progress: Progress | None
     ) -> dict[str, Facts]:
-        """What files tell while not all is known: those that only ask after those that may answer.
+        """Return the facts of files before all is known: first files that have answers, then those that only ask.
 
-        ``others`` is what other files have told.
+        ``others`` has the facts of other files.
+
         """
         facts: dict[str, Facts] = {}
         self._expect(others)
@@ -145,7 +146,7 @@ class Scanner:
     def _looked(
         self, places: Sequence[str], facts: dict[str, Facts], progress: Progress | None, done: int
     ) -> list[str]:
-        """Adds what files tell to the ``facts``, when so many are ``done``; returns the files that wait."""
+        """Add the facts of files to ``facts`` while ``done`` files are finished already; return the files that have to wait."""
         files, total = {place: self.files[place] for place in places}, done + len(places)
         waiting = []
         for place, look in sharing.looks(self._looker, files):
@@ -164,16 +165,16 @@ class Scanner:
         return waiting
 
     def _holds(self, told: Facts) -> bool:
-        """Whether what a file gave rests on what is known of the project in the end."""
+        """Return whether the result of a file relies only on what the project turned out to be."""
         return not told.provisional and self.project.holds(told.assumed)
 
     def _expect(self, facts: Mapping[str, Facts]) -> None:
-        """Lets rules know what some of the files have told."""
+        """Let rules use the facts of some files as the expected state of the project."""
         told = (facts[place] for place in self.files if place in facts)
         self.project.expected = Expected(told, is_whole=self.project.is_whole)
 
     def _last_looks(self, places: Sequence[str]) -> None:
-        """What files give with all that is known of the others."""
+        """Check files again with all that is known of the others."""
         files = {place: self.files[place] for place in places}
         for place, look in sharing.looks(self._looker, files):
             self.failed = self.failed or look.failed
@@ -182,7 +183,7 @@ class Scanner:
                 self._keep(place, look.scan.result)
 
     def _settle(self) -> None:
-        """Withholds the joint fixes that lack a part, and says once which files were not looked at."""
+        """Block multi-file fixes that lack a part, and report only once which files could not be read."""
         unread = [place for place in self.named if place in self._unread]
         for place, result in gathered({place: self.result(place) for place in unread}).items():
             self._keep(place, result)
@@ -194,7 +195,7 @@ class Scanner:
             self._keep(places[path], result)
 
     def _link(self, facts: dict[str, Facts], fresh: Sequence[str]) -> None:
-        """Follows names from file to file; only from those that are ``fresh`` there may be any to follow."""
+        """Follow re-exported names from file to file; only the ``fresh`` files can add new links."""
         from torchmigrate.project.exports import Linker
 
         def look(place: str, data: bytes) -> Facts:

@@ -1,4 +1,4 @@
-"""The rules that run: those that any of the settings select, behind one gate 1."""
+"""The selected rules: all that any of the settings select, behind one prefilter."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from torchmigrate.model.rule import Rule
 
 _screens: dict[bytes, Screen] = {}
-"""Those that were asked for, by key: compiling one takes longer than a small file, and processes that are forked have it."""
+"""Prefilters by key: compiling one takes longer than checking a small file, and forked processes inherit it."""
 _rule_sets: dict[bytes, RuleSet] = {}
-"""Kept alike, for whatever options."""
+"""Rule sets by key, for any options."""
 
 
 class Selection:
-    """The rules that any of the ``settings`` select, and which of them run where one of the settings holds."""
+    """The rules that any of the ``settings`` select, and which of them run under each of the settings."""
 
     def __init__(self, settings: Collection[Settings]) -> None:
         self._settings = list(dict.fromkeys(settings))
 
     @cached_property
     def rules(self) -> Mapping[str, Rule]:
-        """All of them, by code."""
+        """The selected rules by code."""
         return {code: rule for one in self._settings for code, rule in registry.selected(one).items()}
 
     @cached_property
     def key(self) -> bytes:
-        """Tells the rules, and the tool, from others."""
+        """A key of the selected rules and of this version of the tool."""
         return digest(fingerprint(), *sorted({_choice(settings) for settings in self._settings}))
 
     def sorts(self, cache: Cache) -> Sorts:
-        """The sorts of files that these rules look into. Raises ConfigError for a selector that fits no rule."""
+        """Return the sorts of files that these rules read. Raises ConfigError for a selector that matches no rule."""
         key = self._keyed(b"sorts")
         kept = cache.get(key, Sorts)
         if kept is None:
@@ -50,7 +50,7 @@ class Selection:
         return kept
 
     def screen(self, cache: Cache) -> Screen:
-        """Gate 1 for these rules. Raises ConfigError for a selector that fits no rule."""
+        """Return the prefilter for these rules. Raises ConfigError for a selector that matches no rule."""
         key = self._keyed(b"screen")
         if key not in _screens:
             from torchmigrate.gates.screen import Screen
@@ -65,7 +65,7 @@ class Selection:
         return _screens[key]
 
     def rule_set(self, settings: Settings, options: Options, cache: Cache) -> RuleSet:
-        """These rules, of which those run that ``settings`` select."""
+        """Return the rules with the ones enabled that ``settings`` select."""
         key = self._keyed(b"rules")
         if key not in _rule_sets:
             from torchmigrate.engine.ruleset import RuleSet
@@ -77,7 +77,7 @@ class Selection:
         return digest(what, fingerprint(), *sorted(map(_selectors, self._settings)))
 
     def selects(self, settings: Settings, code: str, path: str) -> bool:
-        """Whether the rule with this code runs in the file at ``path``, where ``settings`` hold."""
+        """Return whether the rule with this code runs in the file at ``path`` under ``settings``."""
         rule = self.rules.get(code)
         return (
             rule is not None
@@ -86,7 +86,7 @@ class Selection:
         )
 
     def covers(self, settings: Settings, codes: str, path: str) -> bool:
-        """Whether every rule runs whose code begins with ``codes`` (for "": every rule that is on by default)."""
+        """Return whether every rule runs whose code begins with ``codes`` (for "": every rule that is on by default)."""
         rules = [rule for rule in registry.rules().values() if rule.code.startswith(codes)]
         return all(self.selects(settings, rule.code, path) for rule in rules if codes or rule.default)
 

@@ -1,4 +1,4 @@
-"""Many files, looked at in this process, or in several of their own where that is faster."""
+"""Checking many files in this process, or in several processes where that is faster."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from torchmigrate.run.profiles import Profile
 from torchmigrate.run.wire import pack, unpack
 
 WORTHWHILE = 400
-"""Files from which on starting processes costs less than it saves; of files that rules look into, an eighth."""
+"""The number of files from which on starting processes saves time; of files that rules read, an eighth of it."""
 
 _PRIOR = 8
-"""The share of files that rules look into begins as if it had been seen in so many."""
+"""The weight of the initial estimate of the share of files that rules read, as a number of files."""
 
-_DIED = "the process that looked at it died; it is not checked"
+_DIED = "the process that checked it died; the file is not checked"
 
 Item = tuple[str, str, bytes | None]
-"""What is sent to a worker process: the file's place, and the parts of an `Input`."""
+"""What is sent to a worker process: the file's real path, and the fields of an `Input`."""
 
 Sent = tuple[bytes | None, bytes | None, bool, bool]
-"""What it sends back: a `Look`, of which the scan is packed."""
+"""What a worker process sends back: the fields of a `Look`, with a packed scan."""
 
 
 def looks(looker: Looker, files: Mapping[str, Input]) -> Iterator[tuple[str, Look]]:
-    """What each of the ``files``, by place, gives with what is known of the project.
+    """Yield the path and the result of each of the ``files``, checked with what is known of the project.
 
-    In processes of their own from where on it is worthwhile for what is left; then in no particular order.
+    Once enough work is left, processes share it, and the results come in no particular order.
+
     """
     hits = _PRIOR if looker.project.is_complete else 0
     places = list(files)
@@ -63,7 +64,7 @@ def _shared(looker: Looker, files: Mapping[str, Input]) -> Iterator[tuple[str, L
 def work(
     profiles: Mapping[str, Profile], project: Project, folder: str | None, awaited: bool = False
 ) -> Callable[[Item], Sent]:
-    """The work of a worker process: looks with what is known of the project, and of the cache in a folder."""
+    """Return the work of a worker process, which uses the project and the cache in a folder."""
     cache = Cache(folder)
     looker = Looker(Engines(profiles, cache), project, cache)
     looker.awaited = awaited
@@ -78,7 +79,7 @@ def work(
 
 
 def received(scan: bytes | None, key: bytes | None, failed: bool, waits: bool) -> Look:
-    """The look that a worker process has sent."""
+    """Return the result that a worker process has sent."""
     from torchmigrate.engine.engine import Scan
 
     return Look(None if scan is None else unpack(Scan, scan), key, failed, waits)

@@ -1,4 +1,4 @@
-"""What a run over some files gave, kept for the next one over the same files as long as none has been touched."""
+"""The results of a run, kept for the next run over the same files while none of them has changed."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from torchmigrate.run.cache import Cache, digest
 from torchmigrate.run.wire import Results
 
 _SETTLED = 2_000_000_000
-"""Nanoseconds after which a file's time stamp changes with its content on every file system (FAT counts by twos)."""
+"""Nanoseconds after which a file's time stamp changes with its content on every file system (FAT counts in steps of two seconds)."""
 
 
 class _Kept(NamedTuple):
     stamps: bytes
-    """Tell the files as they were."""
+    """A key of the states of all files."""
     results: list[bytes]
 
 
 class Stamps:
-    """What tells each file's state from any other, taken before it is read: one that changes meanwhile has another."""
+    """A value for the state of each file, taken before the file is read, so that a later change shows."""
 
     def __init__(self, files: Iterable[Input]) -> None:
         now = time.time_ns()
         self.by_place: dict[str, bytes] = {}
-        """Empty for a file that could not be asked, or was written so lately that its next state may look alike."""
+        """Empty for a file without a state, or one written so recently that its next state might have the same stamp."""
         for file in files:
             self.by_place[file.place] = _stamp(file, now)
 
     @property
     def settled(self) -> bool:
-        """Whether every file has one that tells."""
+        """Whether every file has a stamp that changes with its content."""
         return all(self.by_place.values())
 
     def updated(self, files: Iterable[Input]) -> Stamps:
-        """The same, but for these files, whose states are asked for again."""
+        """Return the stamps with those of the given files taken again."""
         made = Stamps(files)
         made.by_place = {**self.by_place, **made.by_place}
         return made
@@ -56,9 +56,10 @@ def _stamp(file: Input, now: int) -> bytes:
 
 
 class Snapshot:
-    """The place in a cache for the results of one run.
+    """The entry of a cache for the results of one run.
 
-    ``context`` is what they depend on besides the files, of which ``named`` are reported.
+    ``context`` is everything besides the files that the results depend on; findings are reported for the ``named`` files.
+
     """
 
     def __init__(self, cache: Cache, context: bytes, named: Iterable[Input], stamps: Stamps) -> None:
@@ -70,11 +71,11 @@ class Snapshot:
         self._stamps = digest(*stamps.by_place.values())
 
     def load(self) -> Results | None:
-        """The results, or None if there are none for the files as they are."""
+        """Return the stored results, or None if there are none for the present state of the files."""
         kept = self._cache.get(self._key, _Kept) if self._settled else None
         return None if kept is None or kept.stamps != self._stamps else Results(kept.results)
 
     def store(self, results: Results) -> None:
-        """Keeps the results, unless there is a file whose stamp does not tell its state."""
+        """Store the results, unless a file's stamp is not reliable."""
         if self._settled:
             self._cache.put(self._key, _Kept(self._stamps, results.packed))

@@ -1,7 +1,7 @@
-"""Files replaced together: all of them or none, also when the run is killed between two of them.
+"""Replacing several files: all of them or none, even if the run is killed in between.
 
-Before the first file is replaced, a journal beside them says what each is to become. It is gone when all are replaced.
-A run that is killed in between leaves it, without its lock, and the next one says so, or completes the work.
+Before the first file is replaced, a journal beside them records their new contents. It is removed when all are replaced.
+A run that is killed in between leaves it, unlocked, and the next run reports it or completes the work.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ from torchmigrate.run.journals import journal_of
 from torchmigrate.run.write import Changed, claimed, created, ready, uninterrupted, write_atomic
 
 Replacement = tuple[str, bytes, bytes]
-"""A file, what it is to become, and what it is, as `write_atomic` takes them."""
+"""A path, the new content and the present content, as `write_atomic` takes them."""
 
 
 class NotWritten(Exception):
-    """Of files that are written together, the one at ``path`` could not be, and none is; ``error`` says why."""
+    """Raised when one of several files, the one at ``path``, could not be replaced, and so none is; ``error`` is the cause."""
 
     def __init__(self, path: str, error: OSError | Changed, stays: Sequence[str]) -> None:
         super().__init__(path)
         self.path = path
         self.error = error
         self.stays = stays
-        """Those that are replaced even so, for they could not be taken back; the journal stays, too."""
+        """Paths that stay replaced because undoing it failed; the journal stays, too."""
 
 
 def write_together(replacements: Sequence[Replacement], folder: str | os.PathLike[str]) -> list[list[str]]:
-    """Does for several files in ``folder`` what `write_atomic` does for one: all are replaced, or none.
+    """Replace several files in ``folder`` as `write_atomic` replaces one: all of them or none.
 
-    Nothing is replaced before all are ready to be. Should a replacement fail even so, those before it are taken back.
+    Nothing is replaced before all new contents are on the disk. If a replacement fails nevertheless, earlier ones are undone.
     Raises NotWritten.
+
     """
     done: list[list[str]] = []
     with uninterrupted(), contextlib.ExitStack() as journal, contextlib.ExitStack() as stack:
@@ -70,7 +71,7 @@ def _is_taken_back(path: str, data: bytes, expected: bytes) -> bool:
 
 @contextlib.contextmanager
 def _journal(replacements: Sequence[Replacement], folder: Path) -> Iterator[None]:
-    """The journal of files in ``folder``, for the time of the context."""
+    """Keep a journal of the replacements in ``folder`` during the context."""
     entries = [
         {
             "path": os.path.relpath(os.path.realpath(path), folder),
@@ -104,23 +105,23 @@ def _journal(replacements: Sequence[Replacement], folder: Path) -> Iterator[None
 
 @dataclass
 class Unfinished:
-    """What a run that was killed has left to do."""
+    """The work that a killed run has left."""
 
     journal: Path
     replaced: list[str] = field(default_factory=list)
-    """Files that it has replaced."""
+    """Paths that it has replaced."""
     left: list[Replacement] = field(default_factory=list)
-    """Those that it has not."""
+    """Replacements that it has not made."""
     changed: list[str] = field(default_factory=list)
-    """Those that are neither what they were nor what they were to become."""
+    """Paths whose content is neither the old nor the new one."""
 
     @property
     def is_half(self) -> bool:
-        """Whether some are replaced, and not all."""
+        """Whether some files are replaced, and not all."""
         return bool(self.replaced and (self.left or self.changed))
 
     def add(self, path: str, before: str, after: bytes) -> None:
-        """Takes in a file of the journal: the digest of what it was, and what it was to become."""
+        """Sort in a file of the journal by its present content; ``before`` is the digest of its old one."""
         try:
             now = files.read(path)
         except OSError:
@@ -134,9 +135,10 @@ class Unfinished:
             self.changed.append(path)
 
     def settle(self) -> None:
-        """Replaces the files that are left, unless others have changed, and removes the journal.
+        """Replace the remaining files, unless some have changed, and remove the journal.
 
         Raises Changed and OSError.
+
         """
         with claimed(self.journal), uninterrupted():
             for replacement in self.left if self.is_half and not self.changed else ():
@@ -145,10 +147,11 @@ class Unfinished:
 
 
 def unfinished(journal: Path, places: Collection[str]) -> Unfinished | None:
-    """What the run that was killed has left to do whose journal this is; None if it still runs, or cannot be read.
+    """Return the work left by the killed run with this journal; None if the run is still active or the journal is unreadable.
 
-    ``places`` are the real paths of the files that may be changed. A journal that names another is not followed: it
-    may have come with the project, to write where no fix would.
+    ``places`` are the real paths of the files that may be changed. A journal that names another file is not followed: it may
+    have come with the project, to write where no fix would.
+
     """
     try:
         with claimed(journal):

@@ -1,4 +1,4 @@
-"""What a run is about: files that can observe each other, and those of them that were asked for."""
+"""The files of a run: those that can observe each other, and which of them were asked for."""
 
 from __future__ import annotations
 
@@ -20,44 +20,45 @@ from torchmigrate.settings.config import ConfigError
 
 @dataclass(frozen=True)
 class Tree:
-    """Files that are looked at together.
+    """Files that are checked together.
 
-    Facts come from all of them, findings are reported for those that were ``named``.
+    Facts come from all files; findings are reported for those that were ``named``.
+
     """
 
     named: Sequence[Input]
     profile_of: Callable[[str], Profile]
-    """What holds for the files in a folder, given by its absolute path."""
+    """Returns the profile of the files in a folder, given by its absolute path."""
     others: Sequence[Input] = ()
     root: str = ""
-    """The folder that holds them, where there is one: what is known of them is kept under its name."""
+    """The folder that contains the files, if there is one; facts are cached under its name."""
     is_whole: bool = True
-    """Whether these are all files that can observe each other, as far as anything tells."""
+    """Whether these are all files that can observe each other, as far as is known."""
 
     @cached_property
     def files(self) -> Mapping[str, Input]:
-        """All of them by place, in an order that does not depend on what was named."""
+        """All files by real path, in an order that does not depend on which were named."""
         others, named = ({file.place: file for file in files} for files in (self.others, self.named))
         return dict(sorted({**others, **named}.items()))
 
     @property
     def folder(self) -> str:
-        """The folder that holds all that was named."""
+        """The folder that contains all named files."""
         return self.root or os.path.commonpath([os.path.dirname(file.place) for file in self.named])
 
 
 def is_of_interest(path: str) -> bool:
-    """Whether some rule may look into files of this name."""
+    """Return whether some rule may read files with this name."""
     return path.endswith(SUFFIXES) or kinds.kind_of(path) is not None or language_of(path) is not None
 
 
 def trees(paths: Sequence[str], named: Sequence[Input], profiles: Profiles) -> Iterator[Tree]:
-    """The trees that the files ``named`` lie in, which the arguments ``paths`` have led to.
+    """Yield the trees that contain the files ``named``, which were found from the arguments ``paths``.
 
-    A tree is a repository, or a project outside of one (see `tree_of`); a project in what the settings around it leave
-    out stands alone. A folder that was named where there is
-    neither is taken for a whole; a file that was named there, and standard input without a name, have nobody to
-    ask, and all of them make one tree that is not whole. For standard input, ``paths`` has its name, if any.
+    A tree is a repository, or a project outside of one (see `tree_of`); a project that the settings around it exclude is a tree
+    of its own. A named folder outside of both is taken as complete; single files there, and standard input without a name,
+    form one tree that is not whole. For standard input, ``paths`` has its name, if any.
+
     """
     roots = _roots(paths, profiles)
     left = list(named)
@@ -74,7 +75,7 @@ def trees(paths: Sequence[str], named: Sequence[Input], profiles: Profiles) -> I
 
 
 def _roots(paths: Sequence[str], profiles: Profiles) -> list[str]:
-    """The outermost folders that hold the trees of the arguments."""
+    """Return the outermost folders that contain the trees of the arguments."""
     roots = set()
     for path in paths:
         place = os.path.realpath(path)
@@ -88,7 +89,7 @@ def _roots(paths: Sequence[str], profiles: Profiles) -> list[str]:
 
 
 def _left_out(folder: str, profiles: Profiles) -> str | None:
-    """The outermost project in a repository that ``folder`` lies in and the settings around it leave out."""
+    """Return the outermost project around ``folder`` that the settings of its repository exclude."""
     *projects, root = upward(folder)
     for project in reversed(projects if is_repository(root) else []):
         if is_project(project) and _excludes(os.path.dirname(project), profiles).above(project, root):
@@ -97,7 +98,7 @@ def _left_out(folder: str, profiles: Profiles) -> str | None:
 
 
 def _around(root: str, profiles: Profiles) -> Sequence[Input]:
-    """All files of a tree, as they are shown from here."""
+    """Return all files of a tree, with paths relative to the current folder."""
 
     here = os.getcwd()
     shown = os.path.relpath(root, here) if is_within(root, here) or is_within(here, root) else root
@@ -107,7 +108,7 @@ def _around(root: str, profiles: Profiles) -> Sequence[Input]:
 
 
 def _excludes(folder: str, profiles: Profiles) -> Excludes:
-    """What is left out of a folder that may lie in a project which was not named, and whose settings are wrong."""
+    """Return what is excluded from a folder, ignoring invalid settings of projects that were not named."""
     try:
         return profiles.excludes(folder)
     except ConfigError:

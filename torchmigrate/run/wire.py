@@ -26,21 +26,21 @@ T = TypeVar("T")
 
 
 class Unreadable(ValueError):
-    """Bytes that `pack` did not make of a value of that type."""
+    """Raised for bytes that `pack` did not make from a value of that type."""
 
 
 def pack(value: object) -> bytes:
-    """The value as bytes; its type is one that `unpack` takes."""
+    """Return the value as bytes; its type is one that `unpack` supports."""
     plain = _form(type(value)).plain
     return _encode(value if plain is None else plain(value)).encode("utf-8", "surrogatepass")
 
 
 def unpack(kind: type[T], data: bytes) -> T:
-    """The value of type ``kind`` that was packed. Raises Unreadable.
+    """Return the value of type ``kind`` that was packed. Raises Unreadable.
 
-    Besides strings, bytes, numbers and booleans, a type is an enum of strings, a named tuple or a dataclass with
-    annotated fields, an optional one, a tuple, a list, a set or a dictionary of such types; ``object`` stands for the
-    value of a literal.
+    Supported are strings, bytes, numbers, booleans, enums of strings, named tuples and dataclasses with annotated fields,
+    optionals, tuples, lists, sets and dictionaries of such types; ``object`` stands for the value of a literal.
+
     """
     made = _form(kind).made
     try:
@@ -51,7 +51,7 @@ def unpack(kind: type[T], data: bytes) -> T:
 
 
 class Results(Iterable["FileResult"]):
-    """The results of many files, of which only the one that is looked at takes much memory."""
+    """The results of many files, unpacked one at a time to save memory."""
 
     def __init__(self, packed: Iterable[bytes] = ()) -> None:
         self.packed = list(packed)
@@ -63,7 +63,7 @@ class Results(Iterable["FileResult"]):
             yield unpack(FileResult, packed)
 
     def add(self, result: FileResult) -> None:
-        """Adds the result of a file, if it says anything."""
+        """Add the result of a file, if it has findings or errors."""
         if result.says_anything:
             self.packed.append(pack(result))
 
@@ -74,12 +74,12 @@ _Step = Callable[[Any], Any]
 
 
 class _Form(NamedTuple):
-    """How the values of one type travel."""
+    """The conversions of one type to and from JSON values."""
 
     made: _Step
-    """From what JSON gives; raises ValueError, TypeError or LookupError for anything but what was written."""
+    """Converts from a JSON value; raises ValueError, TypeError or LookupError for any other value."""
     plain: _Step | None = None
-    """To what JSON takes; None where it takes the value as it is."""
+    """Converts to a JSON value; None if the value is one already."""
 
 
 def _form_of(kind: Any) -> _Form:
@@ -147,7 +147,7 @@ def _record(kind: Any) -> _Form:
 
 
 _LEFT = _Form(lambda plain: (), lambda value: None)
-"""A tuple that stays where it is, and is empty elsewhere."""
+"""The codec of a field that does not travel: a tuple that is empty elsewhere."""
 
 
 def _generic(kind: Any) -> _Form:
@@ -186,11 +186,11 @@ def _same(value: Any) -> Any:
 
 
 _BITS = 64
-"""Longer integers travel as hexadecimal digits: Python bounds the decimal ones that it reads and writes."""
+"""The length from which on integers travel as hexadecimal digits; Python limits decimal ones."""
 
 
 def _tagged(value: Any) -> Any:
-    """The value of a literal, with its type where JSON has none for it."""
+    """Return the value of a literal, with its type where JSON has none for it."""
     if isinstance(value, int) and value.bit_length() > _BITS:
         return {"int": hex(value)}
     if isinstance(value, bytes):

@@ -1,7 +1,7 @@
-"""The first look at many files, in processes of their own.
+"""Worker processes.
 
-Workers return plain data; the main process prints and writes. A file whose worker dies is reported, and costs no other
-file its result.
+Workers return plain data; the main process prints and writes. A file whose worker dies is reported, and does not cost any
+other file its result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class Died:
-    """Stands for the result of an item whose process died."""
+    """The result of an item whose process died."""
 
 
 _CHUNK = 32
@@ -32,7 +32,7 @@ _work: Callable[[Any], Any]
 
 
 def processes(jobs: int) -> int:
-    """How many processes ``jobs`` asks for; 0 stands for as many as there are cores."""
+    """Return the number of processes for the setting ``jobs``; 0 means one per core."""
     if jobs:
         return jobs
     has_affinity = hasattr(os, "sched_getaffinity")
@@ -42,9 +42,10 @@ def processes(jobs: int) -> int:
 def map_all(
     make: Callable[[], Callable[[Item], Result]], items: Sequence[Item], count: int
 ) -> Iterator[tuple[Item, Result | Died]]:
-    """Each item with its result, as they come; `Died` for an item whose process died.
+    """Yield each item with its result, as they come; `Died` for an item whose process died.
 
-    ``make`` (picklable) is called once in each of the ``count`` processes, and gives the function that does the work.
+    ``make`` (picklable) is called once in each of the ``count`` processes and returns the function that does the work.
+
     """
     if start_method() != "fork" and sys.version_info < (3, 11):  # see `_modules_of_the_project_left_out`
         work = make()
@@ -62,7 +63,7 @@ def map_all(
 def _recovered(
     make: Callable[[], Callable[[Item], Result]], chunk: list[Item]
 ) -> Iterator[tuple[Item, Result | Died]]:
-    """The results of a chunk that was under way or waiting when a process died."""
+    """Yield the results of a chunk that was in progress or waiting when a process died."""
     lost: list[list[Item]] = []
     with _pool(make, 1) as pool:
         yield from _results(pool, [chunk], lost)
@@ -74,7 +75,7 @@ def _recovered(
 
 
 def start_method() -> str:
-    """How to start processes: forking is ten times as fast as starting anew, and safe where no other thread runs."""
+    """Return how to start processes: forking is ten times faster, and safe if there is no other thread."""
     return "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
 
 
@@ -90,7 +91,7 @@ def _pool(make: Callable[[], Callable[[Item], Result]], count: int) -> Iterator[
 
 @contextlib.contextmanager
 def _modules_of_the_project_left_out() -> Iterator[None]:
-    """Keeps the current folder, which may be the project, from what processes that start anew import (Python 3.11)."""
+    """Keep spawned processes from importing modules of the current folder, which may be the project (Python 3.11)."""
     before = os.environ.get("PYTHONSAFEPATH")
     os.environ["PYTHONSAFEPATH"] = "1"
     try:
@@ -110,7 +111,7 @@ def _start(make: Callable[[], Callable[[Any], Any]]) -> None:
 
 
 def _end_with_parent() -> None:
-    """Ends this process with its parent, which may be killed: it would wait for work for ever."""
+    """End this process when its parent ends, even if the parent is killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -124,7 +125,7 @@ def _do(chunk: list[Any]) -> list[Any]:
 def _results(
     pool: ProcessPoolExecutor, chunks: list[list[Item]], lost: list[list[Item]]
 ) -> Iterator[tuple[Item, Any]]:
-    """Each item with its result; the chunks whose process died are added to ``lost``."""
+    """Yield each item with its result; chunks whose process died are added to ``lost``."""
     futures = {_submitted(pool, chunk): chunk for chunk in chunks}
     try:
         for future in as_completed(futures):
@@ -149,7 +150,7 @@ def _submitted(pool: ProcessPoolExecutor, chunk: list[Item]) -> Future[list[Any]
 
 
 def _result(future: Future[list[Any]]) -> list[Any] | None:
-    """What a future gives; None if its process died."""
+    """Return the result of a future; None if its process died."""
     try:
         return future.result()
     except BrokenProcessPool:

@@ -1,7 +1,7 @@
-"""Files replaced in one step, so that a reader, a crash or a full disk never meets half of one.
+"""Replacing a file in one step, so that a reader, a crash or a full disk never meets half of it.
 
-The new content is first written beside the file, under a name made from the file's, and locked. A run that is killed
-leaves it there without its lock, and the next run that writes the file removes it.
+The new content is first written to a locked file in the same folder, whose name derives from the file's. A run that is
+killed leaves it there without its lock, and the next run that writes the file removes it.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if sys.platform != "win32":
 
 
 class Changed(Exception):
-    """The file is no longer what was read, or is about to be something else: somebody else writes it."""
+    """Raised when a file is not what was read, or when another run is writing it."""
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> list[str]:
-    """Makes ``data`` the content of the file ``path``, whose content is ``expected``.
+    """Replace the content of the file ``path``, which is ``expected``, by ``data``.
 
-    A temporary file in the same folder takes its place, with its owner, mode, access control list and extended
-    attributes; returns those of them that the system does not allow, in words.
-    A symbolic link stays, and its target is replaced. Of a hard link only this name gets the new content: the other
-    names keep the old file, as with any tool that replaces files in one step.
+    A temporary file in the same folder takes over the file's name, owner, mode, access control list and extended attributes;
+    return those of them that the system does not allow, in words. A symbolic link stays, and its target is replaced. Of a
+    hard link only this name gets the new content.
 
-    Raises Changed if the content is not ``expected`` right before the replacement or another run is writing the
-    file, and OSError (PermissionError for a file without write permission) if it cannot be written. The file is
-    untouched then, and the temporary one gone.
+    Raises Changed if the content is not ``expected`` right before the replacement or another run is writing the file, and
+    OSError (PermissionError for a file without write permission) if it cannot be written. The file is untouched then, and
+    the temporary one removed.
+
     """
     with uninterrupted(), ready(path, data, expected) as replace:
         return replace()
@@ -46,7 +46,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> 
 
 @contextlib.contextmanager
 def ready(path: str | os.PathLike[str], data: bytes, expected: bytes) -> Iterator[Callable[[], list[str]]]:
-    """The new content beside the file, and the function that puts it in the file's place; see `write_atomic`."""
+    """Write the new content to a temporary file, and yield the function that replaces the file; see `write_atomic`."""
     target = Path(os.path.realpath(path, strict=True))
     status = target.stat()
     if not stat.S_ISREG(status.st_mode):
@@ -64,7 +64,7 @@ def ready(path: str | os.PathLike[str], data: bytes, expected: bytes) -> Iterato
 
         def replace() -> list[str]:
             if files.read(target) != expected:
-                raise Changed("it has changed since it was read")
+                raise Changed("the file has changed since it was read")
             os.replace(temporary, target)
             return lost
 
@@ -74,7 +74,7 @@ def ready(path: str | os.PathLike[str], data: bytes, expected: bytes) -> Iterato
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Lets Ctrl-C wait for the end of the context: between two steps it would leave the temporary file behind."""
+    """Delay Ctrl-C until the end of the context, since an interrupt could leave the temporary file behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -90,9 +90,10 @@ def uninterrupted() -> Iterator[None]:
 
 @contextlib.contextmanager
 def beside(target: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-    """A new file in the folder of ``target``, and its path; what is there at the end of the context is removed.
+    """Create a file in the folder of ``target`` for the time of the context; what is left there at its end is removed.
 
-    Raises Changed if another run writes such a file for ``target``, and OSError.
+    Raises Changed if another run is writing such a file for ``target``, and OSError.
+
     """
     name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
     temporary = target.with_name(f".torchmigrate-{name}.tmp")
@@ -111,7 +112,7 @@ def beside(target: Path) -> Iterator[tuple[Path, IO[bytes]]]:
 
 
 def created(path: Path) -> int:
-    """A new file, locked while it is open."""
+    """Create a file that stays locked while it is open, and return its handle."""
     while True:
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
@@ -126,7 +127,7 @@ def created(path: Path) -> int:
 
 
 def _remove_leftover(path: Path) -> None:
-    """Removes a temporary file that nobody has open any more."""
+    """Remove a temporary file that no process has open."""
     try:
         with claimed(path):
             os.unlink(path)
@@ -138,9 +139,10 @@ def _remove_leftover(path: Path) -> None:
 
 @contextlib.contextmanager
 def claimed(path: Path) -> Iterator[None]:
-    """A file of `created` that a run has left behind: for the time of the context no other run takes it.
+    """Keep a file that a killed run has left from other runs during the context.
 
     Raises Changed if a run still has it open, and OSError (FileNotFoundError if it is gone).
+
     """
     if sys.platform == "win32":
         os.rename(path, path)  # fails while somebody has it open
@@ -158,7 +160,7 @@ def claimed(path: Path) -> Iterator[None]:
 
 
 def _locked(handle: int) -> bool:
-    """Takes the lock of an open file; False if another run has it. Raises OSError where there are no locks."""
+    """Lock an open file; return False if another run has the lock. Raises OSError where there are no locks."""
     if sys.platform != "win32":
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -168,7 +170,7 @@ def _locked(handle: int) -> bool:
 
 
 def _is_at(handle: int, path: Path) -> bool:
-    """Whether ``path`` is still the name of the open file."""
+    """Return whether ``path`` is still the name of the open file."""
     try:
         return os.path.samestat(os.fstat(handle), os.lstat(path))
     except FileNotFoundError:
@@ -176,7 +178,7 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes the new name last through a crash, on systems where a folder can be synced."""
+    """Make the new name survive a crash, on systems where a folder can be synced."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""Where settings come from: the command line over the nearest configuration file over the defaults."""
+"""The sources of settings: the command line, the nearest configuration file, and defaults, in this order."""
 
 from __future__ import annotations
 
@@ -13,35 +13,36 @@ from torchmigrate.project import folders, ignores
 from torchmigrate.settings.settings import Kind, Settings, default_as_toml, fields, key
 
 MAX_CONFIG_BYTES = 4 << 20
-"""A configuration file beyond this size is refused."""
+"""The size in bytes above which a configuration file is refused."""
 
 PYPROJECT = "pyproject.toml"
 COMMAND_LINE = "command line"
 ENVIRONMENT = "environment"
 
 ADDING = frozenset(["ignore", "extend_select", "extend_exclude", "per_file_ignores"])
-"""The settings of which every layer adds to those below it."""
+"""The settings to which every layer adds."""
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used; the message names the file and the key."""
+    """An invalid configuration; the message names the file and the key."""
 
 
 class Layer(NamedTuple):
-    """What one place states: the values by field name, and the folder that relative patterns start from."""
+    """The settings from one source: values by field name, and the folder that relative patterns refer to."""
 
     values: Mapping[str, Any]
     folder: str
     origin: str = COMMAND_LINE
-    """The file that states them, or what else does."""
+    """The configuration file, or another source such as the command line."""
 
 
 def merge(layers: list[Layer]) -> Settings:
-    """Settings from ``layers``, the strongest first.
+    """Return the settings of ``layers``, the strongest first.
 
-    A layer that states ``select`` starts afresh: what weaker ones select or ignore is forgotten. Otherwise
-    ``ignore`` and ``extend-select`` add up, as ``extend-exclude`` and ``per-file-ignores`` do, and a rule that a
-    stronger layer names on one side is taken from the other side of the weaker ones.
+    A layer that sets ``select`` discards what weaker layers select or ignore. Otherwise ``ignore`` and ``extend-select`` add up,
+    as ``extend-exclude`` and ``per-file-ignores`` do, and a rule that a stronger layer names on one side is removed from the
+    other side of the weaker ones.
+
     """
     merged: dict[str, Any] = {}
     for layer in reversed(layers):
@@ -69,9 +70,10 @@ def _anchored(name: str, value: Any, folder: str) -> Any:
 
 
 def read_layers(path: str) -> list[Layer]:
-    """What the configuration file at ``path`` states, and after it what the files it extends state.
+    """Return the settings of the configuration file at ``path``, followed by those of the files that it extends.
 
     Raises ConfigError for a file that cannot be read or is not valid TOML, an unknown key, or a wrong value.
+
     """
     layers: list[Layer] = []
     seen: list[str] = []
@@ -86,7 +88,7 @@ def read_layers(path: str) -> list[Layer]:
             raise ConfigError(f"{following}: has no table [tool.torchmigrate]")
         if table.get("resolve", False) is not False:
             raise ConfigError(
-                f"{following}: `resolve` uses the network, which no file may ask for: use --resolve"
+                f"{following}: `resolve` uses the network and cannot be set in a file; use --resolve"
             )
         folder = os.path.dirname(os.path.abspath(following))
         extend = table.pop("extend", None)
@@ -98,16 +100,17 @@ def read_layers(path: str) -> list[Layer]:
 
 
 def find_file(folder: str) -> str | None:
-    """The nearest configuration file, from ``folder`` up to the repository's root, or None.
+    """Return the nearest configuration file, from ``folder`` up to the repository's root, or None.
 
-    A pyproject.toml without ``[tool.torchmigrate]`` is passed over; torchmigrate.toml comes first in its folder.
+    A pyproject.toml without ``[tool.torchmigrate]`` is skipped; torchmigrate.toml takes precedence in its folder.
     Raises ConfigError for a pyproject.toml that cannot be read.
+
     """
     return next(filter(None, map(own_file, folders.upward(folder))), None)
 
 
 def own_file(folder: str) -> str | None:
-    """The configuration file that lies in ``folder`` itself, or None. Raises ConfigError as `find_file` does."""
+    """Return the configuration file in ``folder`` itself, or None. Raises ConfigError as `find_file` does."""
     for name in folders.STANDALONE:
         standalone = os.path.join(folder, name)
         if os.path.isfile(standalone):
@@ -117,7 +120,7 @@ def own_file(folder: str) -> str | None:
 
 
 def line_of(path: str, name: str) -> int | None:
-    """The line of the configuration file at ``path`` that states the setting ``name``; None where it is not found."""
+    """Return the line, from 1, of the configuration file at ``path`` that sets ``name``, or None."""
     prefix = "tool.torchmigrate" if os.path.basename(path) == PYPROJECT else ""
     table = ""
     try:
@@ -135,7 +138,7 @@ def line_of(path: str, name: str) -> int | None:
 
 
 def parse(table: Mapping[str, object], origin: str) -> dict[str, Any]:
-    """Checked values by field name, from a TOML table; ``origin`` is named in the message of a ConfigError."""
+    """Return checked values by field name from a TOML table; the message of a ConfigError names ``origin``."""
     known = {key(one.name): one for one in fields()}
     values = {}
     for name, value in table.items():
@@ -152,12 +155,12 @@ def parse(table: Mapping[str, object], origin: str) -> dict[str, Any]:
 
 
 def _short(text: str) -> str:
-    """A text of somebody else in a message of one line."""
+    """Return foreign text cut to fit a message of one line."""
     return text if len(text) <= 200 else text[:199] + "…"
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """The end of a message about the unknown ``name``: a suggestion, or nothing where nothing is near."""
+    """Return the end of a message about the unknown ``name``: a suggestion, or "" if no name is similar."""
     import difflib
 
     folded = {one.lower(): one for one in known}
@@ -166,7 +169,7 @@ def nearest(name: str, known: list[str]) -> str:
 
 
 def _table(path: str) -> dict[str, Any] | None:
-    """The settings in the file at ``path``; None when it is a pyproject.toml that has none."""
+    """Return the settings in the file at ``path``; None for a pyproject.toml without any."""
     from torchmigrate.text.toml import toml_loads
 
     try:
@@ -195,10 +198,10 @@ def _table(path: str) -> dict[str, Any] | None:
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON schema of ``[tool.torchmigrate]``, which `torchmigrate/settings/settings.schema.json` holds."""
+    """Return the JSON schema of ``[tool.torchmigrate]``, stored in `torchmigrate/settings/settings.schema.json`."""
     properties: dict[str, Any] = {
         "extend": {
-            "description": "Another configuration file, whose settings hold where this one has none.",
+            "description": "Another configuration file, whose settings are the defaults for this one.",
             "type": "string",
         }
     }
@@ -219,14 +222,14 @@ def json_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """What the file `torchmigrate/settings/settings.schema.json` must hold; ``python -m torchmigrate.settings.config`` prints it."""
+    """Return the content of `torchmigrate/settings/settings.schema.json`; ``python -m torchmigrate.settings.config`` prints it."""
     import json
 
     return json.dumps(json_schema(), indent=2) + "\n"
 
 
 def markdown() -> str:
-    """The table of all settings for the documentation; ``python -m torchmigrate.settings.config table`` prints it."""
+    """Return the table of all settings for the documentation; ``python -m torchmigrate.settings.config table`` prints it."""
     import json
 
     rows = ["| Setting | Value | Default | |", "| --- | --- | --- | --- |"]

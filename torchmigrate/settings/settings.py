@@ -1,7 +1,7 @@
-"""Settings: what decides what a run does, each with its values, its default and its documentation.
+"""The settings of a run, each with its type, default and documentation.
 
-The fields of `Settings` are the one description of every setting. Parsing, command-line options, the JSON schema
-and the documentation are all made from them.
+The fields of `Settings` are the only description of the settings; parsing, command-line options, the JSON schema and the
+documentation are generated from them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
-    """What values a setting takes: how TOML and the command line state one, and how a schema describes it."""
+    """The type of a setting: how TOML and the command line write it, and how a schema describes it."""
 
     expects: str
-    """Completes the sentence "… must be"."""
+    """The end of the sentence "… must be"."""
     read: Callable[[object], T]
-    """Makes the value from what TOML gives; raises ValueError or TypeError for anything else."""
+    """Converts a value from TOML; raises ValueError or TypeError for an invalid one."""
     schema: Mapping[str, object]
     many: bool = False
     """Whether the command line takes a list, separated by commas or by repeating the option."""
@@ -121,24 +121,24 @@ PER_FILE = Kind(
 
 
 def setting(kind: Kind[T], default: T, help: str, *, metavar: str = "", option: str = "") -> T:  # noqa: A002
-    """A field of `Settings`. ``option`` is its name on the command line where that differs from its key."""
+    """Define a field of `Settings`; ``option`` is its command-line name where that differs from its key."""
     metadata = {"kind": kind, "help": help, "metavar": metavar, "option": option}
     declared: T = field(default=default, metadata=metadata)
     return declared
 
 
 ADVICE = "AD"
-"""How the codes of the family begin whose rules are off unless selected."""
+"""The code prefix of the family whose rules are off unless selected."""
 
 _PRESENTATION = frozenset(
     ["baseline", "exclude", "extend_exclude", "fail_on", "force_exclude", "jobs", "output_format", "show"]
 )
-"""The settings that decide which files are looked at, how, and what is said of the findings, but not which there are."""
+"""Settings that do not affect which findings a file has, only which files are checked and how findings are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that decides what a run does. Picklable; keys in TOML are the field names with hyphens."""
+    """All settings of a run. Picklable; keys in TOML are the field names with hyphens."""
 
     select: tuple[str, ...] = setting(
         CODES, (), "Rules to report, by code, prefix or family; ALL for every rule.", metavar="CODES"
@@ -161,19 +161,21 @@ class Settings:
         metavar="VERSION|auto",
     )
     exclude: tuple[str, ...] = setting(
-        GLOBS, EXCLUDE, "What to leave out of folders, as in .gitignore.", metavar="GLOBS"
+        GLOBS, EXCLUDE, "Patterns of files to leave out, as in .gitignore.", metavar="GLOBS"
     )
     extend_exclude: tuple[str, ...] = setting(
-        GLOBS, (), "What to leave out besides the excluded.", metavar="GLOBS"
+        GLOBS, (), "Patterns of files to leave out besides `exclude`.", metavar="GLOBS"
     )
-    force_exclude: bool = setting(FLAG, False, "Leave out excluded files even when they are named directly.")
+    force_exclude: bool = setting(
+        FLAG, False, "Leave out excluded files even when they are given explicitly."
+    )
     fail_on: str = setting(
-        _choice("error", "warning", "info"), "warning", "The lowest severity that makes the exit status 1."
+        _choice("error", "warning", "info"), "warning", "The lowest severity that sets the exit status to 1."
     )
     baseline: str = setting(
         FILE,
         "",
-        "A file of findings that are known and left out, which `check --write-baseline` makes.",
+        "A file of known findings to leave out, written by `check --write-baseline`.",
         metavar="FILE",
     )
     unsafe_fixes: bool = setting(
@@ -190,15 +192,15 @@ class Settings:
     show: tuple[str, ...] = setting(
         SHOWN,
         (),
-        "Severities and rules that the text formats list one by one besides errors and warnings; of the others they "
-        "give the number.",
+        "Severities and rules that text formats list one by one, besides errors and warnings; others are "
+        "counted.",
         metavar="SEVERITIES|CODES",
     )
     device_agnostic: bool = setting(
         FLAG, False, "Write torch.accelerator instead of a device's own module where torch has it."
     )
     script_replacement: str = setting(
-        _choice("compile", "eager"), "compile", "What takes the place of torch.jit.script."
+        _choice("compile", "eager"), "compile", "The replacement for torch.jit.script."
     )
     keep_torchscript_support: bool = setting(
         FLAG, True, "Keep markers that only TorchScript reads, such as torch.jit.ignore."
@@ -206,7 +208,7 @@ class Settings:
     jobs: int = setting(
         JOBS,
         0,
-        "Processes for many files; 0: as many as there are cores, and none for few files.",
+        "Number of processes for many files; 0 means one per core.",
         metavar="N",
     )
     gpu_architectures: tuple[str, ...] = setting(
@@ -215,35 +217,36 @@ class Settings:
     resolve: bool = setting(
         FLAG,
         False,
-        "Ask uv or pip whether what a fix of project files leaves can be installed, over the network; no file states this.",
+        "Ask uv or pip over the network whether fixed requirements can be installed; command line only.",
     )
 
     def decisive(self) -> bytes:
-        """Every value that findings can depend on, in one text."""
+        """Return a text of all values that findings can depend on."""
         values = [(one.name, getattr(self, one.name)) for one in fields() if one.name not in _PRESENTATION]
         return repr(values).encode()
 
     @property
     def wants_edits(self) -> bool:
-        """Whether the report shows the edits of fixes, and not only that there are some."""
+        """Whether the report contains the edits of fixes."""
         return self.output_format in ("json", "rdjson", "sarif")
 
     @property
     def selectors(self) -> tuple[str, ...]:
-        """Every code, prefix and family that is named to select or to ignore, in order."""
+        """All codes, prefixes and families that the settings select or ignore, sorted."""
         in_files = [code for _, codes in self.per_file_ignores for code in codes]
         return tuple(sorted({*self.select, *self.ignore, *self.extend_select, *in_files}))
 
     @property
     def excluded(self) -> tuple[str, ...]:
-        """All patterns of what to leave out."""
+        """All patterns of excluded files."""
         return self.exclude + self.extend_exclude
 
     def selects(self, code: str, family: str, default_on: bool) -> bool:
-        """Whether the rule ``code`` of the family named ``family`` reports.
+        """Return whether the rule ``code`` of the family named ``family`` is selected.
 
-        The most specific selector that fits decides, as in ruff: a longer prefix over a shorter one, a prefix
-        over a family, a family over ALL; between equals, ``ignore`` wins.
+        The most specific selector that matches decides, as in ruff: a longer prefix over a shorter one, a prefix over a family, a
+        family over ALL; between equals, ``ignore`` wins.
+
         """
         chosen = _specificity((*self.select, *self.extend_select), code, family)
         if not self.select and default_on:
@@ -251,16 +254,17 @@ class Settings:
         return chosen >= 0 and chosen > _specificity(self.ignore, code, family)
 
     def ignored_in(self, path: str, code: str, family: str) -> bool:
-        """Whether ``per-file-ignores`` silences the rule ``code`` in the file at ``path``."""
+        """Return whether ``per-file-ignores`` ignores the rule ``code`` in the file at ``path``."""
         return any(
             _specificity(codes, code, family) >= 0 and _matcher(pattern).above(path)
             for pattern, codes in self.per_file_ignores
         )
 
     def shows(self, code: str, severity: str) -> bool:
-        """Whether the text formats list the findings of ``code`` one by one: by ``show``, or selected by name.
+        """Return whether text formats list the findings of ``code`` one by one, by ``show`` or because the rule is selected by name.
 
-        For advice, which nobody sees who has not asked for it, any selector but ALL is a name.
+        Advice is off by default, so any selector of it but ALL counts as selected by name.
+
         """
         chosen = self.select + self.extend_select
         return (
@@ -272,7 +276,7 @@ class Settings:
 
 
 def _specificity(selectors: tuple[str, ...], code: str, family: str) -> int:
-    """How closely the best of ``selectors`` fits: -1 not at all, 0 ALL, 1 the family, else the prefix's length."""
+    """Return how specific the best of ``selectors`` is: -1 no match, 0 ALL, 1 the family, else the prefix's length."""
     best = -1
     for selector in selectors:
         upper = selector.upper()
@@ -295,22 +299,22 @@ def _names(selectors: tuple[str, ...], code: str) -> bool:
 
 
 def fields() -> tuple[dataclasses.Field[Any], ...]:
-    """The fields of `Settings`, in the order in which they are documented."""
+    """Return the fields of `Settings`, in the order of the documentation."""
     return dataclasses.fields(Settings)
 
 
 def key(name: str) -> str:
-    """The key in TOML of the field ``name``."""
+    """Return the key in TOML of the field ``name``."""
     return name.replace("_", "-")
 
 
 def default_as_toml(one: dataclasses.Field[Any]) -> object:
-    """The default of a field of `Settings` as TOML writes it."""
+    """Return the default of a field of `Settings` as TOML writes it."""
     return as_toml(one, one.default)
 
 
 def as_toml(one: dataclasses.Field[Any], value: Any) -> object:
-    """A value of a field of `Settings` as TOML writes it."""
+    """Return a value of a field of `Settings` as TOML writes it."""
     kind: Kind[Any] = one.metadata["kind"]
     if kind is MINIMUM and value is None:
         return "auto"
