@@ -362,7 +362,7 @@ class TestProgram:
     ) -> None:
         assert run("-m", "torchmigrate", "check", "--no-cache", hit.name).returncode == 1
         assert not os.path.exists(cache_dir)
-        assert "Nothing is kept" in run("-m", "torchmigrate", "clean").stdout
+        assert "There is no cache" in run("-m", "torchmigrate", "clean").stdout
         assert run("-m", "torchmigrate", "check", hit.name).returncode == 1
         assert database(cache_dir).exists()
         assert "Removed" in run("-m", "torchmigrate", "clean").stdout

@@ -208,7 +208,7 @@ class TestCheck:
         status, out, err = run("check")
         assert status == 0
         assert re.match(r"1 file in \d\.\d\d s; no findings\.\nlooked at +1 Python; rules: all .*\n", out)
-        assert err == "torchmigrate: torch 2.0 (no metadata of the project names torch) to 2.15\n"
+        assert err == "torchmigrate: torch 2.0 (the project's metadata does not name torch) to 2.15\n"
 
     def test_findings(self, run: Run) -> None:
         put("a.py", "x = old\n")
@@ -465,7 +465,7 @@ class TestFix:
         put("foreign.py", "old\n")
         status, _, err = run("fix", "--apply")
         assert status == 0
-        assert "torchmigrate: foreign.py: the new file has not its owner, its attribute user.x\n" in err
+        assert "torchmigrate: foreign.py: the new file lost its owner, its attribute user.x\n" in err
 
     def test_unsafe_fixes(self, run: Run) -> None:
         put("b.py", "risky\n")

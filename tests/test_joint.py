@@ -81,10 +81,10 @@ def test_all_parts_are_made() -> None:
 @pytest.mark.parametrize(
     ("other", "reason"),
     [
-        (b"import torch\ntorch.old('none')\n", "b.py has to change with it, and has no fix there"),
+        (b"import torch\ntorch.old('none')\n", "b.py has to change with it, and has no fix for its part"),
         (
             B.replace(b")\n", b")  # torchmigrate: ignore ZZ901\n"),
-            "b.py has to change with it, and has no fix there",
+            "b.py has to change with it, and has no fix for its part",
         ),
     ],
 )
@@ -98,14 +98,14 @@ def test_a_part_that_is_missing_withholds_the_others(other: bytes, reason: str) 
 
 def test_a_file_that_was_not_named_withholds_them() -> None:
     said = reasons(runner.check(tree({"a.py": A, "b.py": B}, named="a")))
-    assert said == {"a.py": "b.py has to change with it, and was not named"}
+    assert said == {"a.py": "b.py has to change with it, and is not among the files to fix"}
 
 
 def test_a_comment_silences_a_part_as_a_whole() -> None:
     files = {"a.py": A + b"torch.old(4)  # torchmigrate: ignore ZZ901\n", "b.py": B}
     said = reasons(runner.check(tree(files)))
     assert said["a.py"] == "a comment silences another part of what would change"
-    assert said["b.py"] == "a.py has to change with it, and has no fix there"
+    assert said["b.py"] == "a.py has to change with it, and has no fix for its part"
 
 
 def test_a_part_that_cannot_be_proved_undoes_the_others() -> None:
@@ -114,7 +114,7 @@ def test_a_part_that_cannot_be_proved_undoes_the_others() -> None:
     assert not any(one.applied or one.before != one.after for one in results.values())
     assert "cannot be proved" in results["b.py"].result.errors[0].message
     assert reasons(one.result for one in results.values())["c.py"] == (
-        "another file has to change with it, and its part could not be made"
+        "another file has to change with it, and that change could not be made"
     )
 
 
@@ -141,7 +141,7 @@ def test_results_are_the_same_from_the_cache_and_from_workers(tmp_path: Path) ->
         seen.append(list(runner.check(Tree(inputs, everywhere(settings, minimum)), cache=cache)))
         cache.close()
     assert seen[0] == seen[1]
-    assert (reasons(iter(seen[0]))[inputs[0].path] or "").endswith("has no fix there")
+    assert (reasons(iter(seen[0]))[inputs[0].path] or "").endswith("has no fix for its part")
 
 
 def test_what_goes_together_is_written_together() -> None:

@@ -69,7 +69,10 @@ def test_a_file_that_is_written_meanwhile_is_left_alone(tmp_path: Path) -> None:
     plant(tmp_path, {"a.py": OLD, "b.py": OLD})
     change = before_writing(lambda: Path("b.py").write_bytes(OLD + b"\n"))
     done = run(*FIX, *JSON, folder=tmp_path, before=change)
-    assert (done.status, done.errors) == (2, {"b.py": "cannot be written: it has changed since it was read"})
+    assert (done.status, done.errors) == (
+        2,
+        {"b.py": "cannot be written: the file has changed since it was read"},
+    )
     assert contents(tmp_path) == {"a.py": NEW, "b.py": OLD + b"\n"}
 
 
@@ -119,7 +122,7 @@ def test_a_second_run_in_the_midst_of_the_first(tmp_path: Path) -> None:
 
     done = run(*FIX, *JSON, folder=tmp_path, before=before_writing(second))
     assert done.status == 2
-    assert done.errors == dict.fromkeys(many(40), "cannot be written: it has changed since it was read")
+    assert done.errors == dict.fromkeys(many(40), "cannot be written: the file has changed since it was read")
     assert set(contents(tmp_path)) == set(many(40))
     assert not any(b"annotate" in data for data in contents(tmp_path).values())
 
@@ -144,7 +147,7 @@ def test_two_runs_that_write_the_same_files_at_once(memory: Path) -> None:
         os.close(handle)
     assert contents(tree) == contents(memory / "alone")
     assert {*one.errors.values(), *two.errors.values()} <= {
-        "cannot be written: it has changed since it was read",
+        "cannot be written: the file has changed since it was read",
         "cannot be written: another run is writing it",
     }
     fixed = one.document["summary"]["fixed"] + two.document["summary"]["fixed"]

@@ -262,14 +262,15 @@ def test_what_was_left_half_done_is_said_and_completed(tmp_path: Path) -> None:
     done = run(*CHECK, "--output-format", "json", ".", folder=tree)
     assert (done.status, [*done.errors]) == (2, ["p/b.py", "p/c.py"])
     assert (
-        "has changed a.py, but not this file, which goes with it: `torchmigrate fix" in done.errors["p/b.py"]
+        "has changed a.py, but not this file, which belongs to the same fix: `torchmigrate fix"
+        in done.errors["p/b.py"]
     )
     assert run(*CHECK, "p", folder=tree).status == 2
     kept = contents(tree)
 
     (tree / "p/c.py").write_bytes(b"x = 1\n")
     done = run(*FIX, "--output-format", "json", ".", folder=tree)
-    assert "is not what it was: compare them" in done.errors["p/c.py"]
+    assert "was edited since: compare them" in done.errors["p/c.py"]
     assert contents(tree)["p/b.py"] == TOGETHER["p/b.py"]
     assert run(*FIX, ".", folder=tree).status == 0
 

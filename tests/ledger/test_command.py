@@ -37,7 +37,7 @@ def refused(*arguments: str) -> str:
 def test_the_history_of_a_name() -> None:
     assert run("torch.distributed.all_gather_into_tensor") == (
         "torch.distributed.all_gather_into_tensor: function, documented\n"
-        "  2.0 to 2.12, 2.15  there\n"
+        "  2.0 to 2.12, 2.15  present\n"
         "  2.13 to 2.14       deprecated; calling it, FutureWarning: `torch.distributed.all_gather_into_tensor` is"
         " deprecated. Please use `torch.distributed.all_gather_single` instead.\n"
     )
@@ -54,7 +54,7 @@ def test_several_names_and_json() -> None:
 
 
 def test_a_name_that_nothing_happened_to() -> None:
-    assert run("torch.abs") == "torch.abs: function, documented\n  2.0 to 2.15  there\n"
+    assert run("torch.abs") == "torch.abs: function, documented\n  2.0 to 2.15  present\n"
 
 
 def test_what_is_written_by_hand_follows() -> None:
@@ -67,7 +67,7 @@ def test_what_is_written_by_hand_follows() -> None:
 
 def test_a_name_that_is_not_qualified_is_completed_and_a_private_one_explained() -> None:
     assert "did you mean `torch.qr`" in refused("qr")
-    assert refused("torch._tensor_str._str").endswith("a private name to which nothing happened is not in it")
+    assert refused("torch._tensor_str._str").endswith("private names that never changed are not in it")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_near_misses_are_suggested(name: str, suggested: str) -> None:
 
 def test_what_went_with_its_module_has_the_history_of_the_module() -> None:
     assert run("torch.utils.bottleneck.__main__.run_prof") == (
-        "torch.utils.bottleneck: module, exported\n  2.0 to 2.9    there\n  2.10 to 2.15  not there\n"
+        "torch.utils.bottleneck: module, exported\n  2.0 to 2.9    present\n  2.10 to 2.15  absent\n"
     )
 
 
@@ -103,7 +103,7 @@ def test_the_difference_as_json_and_csv() -> None:
 
 def test_the_difference_as_markdown() -> None:
     text = run("--from", "2.13", "--to", "2.14", "torch.nn", "torch.cholesky")
-    assert text.startswith("# From torch 2.13 to 2.14\n\n## `torch`\n\n- Only raises: `cholesky`\n")
+    assert text.startswith("# From torch 2.13 to 2.14\n\n## `torch`\n\n- Now raises an error: `cholesky`\n")
     assert "`qr`" not in text
 
 
@@ -134,12 +134,12 @@ def test_private_names_are_listed_if_asked_for() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "which name?"),
-        (("--to", "2.4"), "--to goes with --from"),
+        ((), "a name is missing"),
+        (("--to", "2.4"), "--to requires --from"),
         (("qr",), "qr is not a qualified name such as torch.qr"),
-        (("torch.qr", "--private"), "--private goes with --from"),
-        (("torch.qr", "--output-format", "csv"), "--output-format csv is for --from"),
-        (("--from", "2.4", "--output-format", "text"), "--output-format text is for names"),
+        (("torch.qr", "--private"), "--private requires --from"),
+        (("torch.qr", "--output-format", "csv"), "--output-format csv requires --from"),
+        (("--from", "2.4", "--output-format", "text"), "--output-format text requires names"),
         (("--from", "2.4", "--to", "2.4"), "--from 2.4 is not older than --to 2.4"),
         (("--from", "1.13"), "torch 1.13 is not known"),
         (("--from", "old"), "'old' is not a version"),

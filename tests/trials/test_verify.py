@@ -181,8 +181,8 @@ def test_it_gets_the_environment_that_is_asked_for(project: Project) -> None:
     [
         (("--verify-env", "MODE"), "NAME=VALUE"),
         (("--verify-runs", "1"), "4"),
-        (("-",), "files of a project"),
-        (("--interactive",), "one of them"),
+        (("-",), "cannot be used with standard input"),
+        (("--interactive",), "cannot be used together"),
     ],
 )
 def test_wrong_usage(project: Project, options: tuple[str, ...], message: str) -> None:

@@ -299,6 +299,4 @@ def _say_what_resolves() -> None:
     from torchmigrate.documents import resolve
 
     if resolve.program() is None:
-        output.print_text(
-            "warning: --resolve has no effect: neither uv nor pip is on PATH\n", to_stderr=True
-        )
+        output.print_text("warning: --resolve has no effect: neither uv nor pip is on PATH\n", to_stderr=True)
