@@ -100,7 +100,7 @@ class TestBaseline:
         assert "no longer found: a.py: TS112 h = torch.jit.load(p)" in said.err
         assert "no findings; 1 known" in said.out
         assert (
-            "1 finding known, 0 more than before and 1 less"
+            "1 finding known, 0 added and 1 removed"
             in run("check", "--baseline", "known.json", "--write-baseline").err
         )
         assert "gone" not in run("check", "--baseline", "known.json").err

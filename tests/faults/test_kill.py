@@ -276,7 +276,7 @@ def test_what_was_left_half_done_is_said_and_completed(tmp_path: Path) -> None:
 
     plant(tree, kept)
     done = run(*FIX, ".", folder=tree)
-    assert (done.status, b"p/b.py: changed, which a run that was killed had left to do" in done.err) == (
+    assert (done.status, b"p/b.py: changed, which completes the work of a killed run" in done.err) == (
         0,
         True,
     )
