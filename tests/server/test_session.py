@@ -122,7 +122,7 @@ def test_a_quick_fix_makes_what_fix_makes(client: Client, folder: Path) -> None:
     (found,) = client.shown(uri)
     assert found["range"]["start"] == {"line": 4, "character": 18}
     quick = action(client, uri, "Use `torch.linalg.qr`", ["quickfix"])
-    everything = action(client, uri, "Fix all", ["source.fixAll"])
+    everything = action(client, uri, "Apply all safe fixes", ["source.fixAll"])
     assert (quick["kind"], quick["isPreferred"]) == ("quickfix", True)
     assert everything["kind"] == "source.fixAll.torchmigrate"
     assert path.read_bytes() == DECOMPOSED.encode(), "it is the editor that writes"
@@ -140,7 +140,7 @@ def test_an_unsafe_fix_is_marked_and_not_among_all(client: Client, folder: Path)
     offered = client.actions(uri, WHOLE)
     (unsafe,) = [one for one in offered if one["title"].endswith("(unsafe)")]
     assert "isPreferred" not in unsafe
-    assert not [one for one in offered if one["title"].startswith("Fix all")]
+    assert not [one for one in offered if one["title"].startswith("Apply all safe fixes")]
     made = client.request("codeAction/resolve", unsafe)["result"]["edit"]
     run(folder, "fix", "--apply", "--unsafe", "scripted.py")
     assert result_of(made, uri, SCRIPTED) == path.read_text()
