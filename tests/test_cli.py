@@ -207,7 +207,7 @@ class TestCheck:
         put("a.py", "x = 1\n")
         status, out, err = run("check")
         assert status == 0
-        assert re.match(r"1 file in \d\.\d\d s; no findings\.\nlooked at +1 Python; rules: all .*\n", out)
+        assert re.match(r"1 file in \d\.\d\d s; no findings\.\nchecked +1 Python; rules: all .*\n", out)
         assert err == "torchmigrate: torch 2.0 (the project's metadata does not name torch) to 2.15\n"
 
     def test_findings(self, run: Run) -> None:

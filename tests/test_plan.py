@@ -288,7 +288,7 @@ def test_the_command_writes_every_format(tmp_path: Path, monkeypatch: pytest.Mon
         assert done.return_value == 0
         assert done.stdout.startswith(begin)
     done = CliRunner().invoke(cli, ["plan", "-q", "--select", "TC", "pkg"], standalone_mode=False)
-    assert re.search(r": 0 findings in 0 of \d files?\.\n\nNothing to do", done.stdout)
+    assert re.search(r": 0 findings in 0 of \d files?\.\n\nNo rule found anything to do", done.stdout)
     (tmp_path / "broken.py").write_text("import torch\ntorch.qr(\n")
     done = CliRunner().invoke(cli, ["plan", "-q", "-o", "plan.txt"], standalone_mode=False)
     assert done.return_value == 2

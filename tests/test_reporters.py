@@ -115,12 +115,12 @@ TS101 script: 1 warning in 1 file
 TS110 info: Markers do nothing in eager: 1 in 1 file (--show TS110 lists them)
 7 files in 1.23 s; 1 warning, 1 info; 1 file error.
 warns          with torch 2.15: TS101 1
-fixable        1 more with --unsafe, to be reviewed, 1 by hand
-looked at      no files; rules: all that are on by default; every public name of torch 2.0 to 2.15
-not looked at  1 file with an error, see above; what .gitignore and `exclude` leave out (--show-files lists the rest); \
-numerics and behaviour that no name or argument shows
-next           torchmigrate fix --unsafe  # the diff of what is right in the usual case
-               torchmigrate plan  # what to do in which order
+fixable        1 more with --unsafe, after review, 1 by hand
+checked        no files; rules: all enabled by default; every public name of torch 2.0 to 2.15
+not checked    1 file with an error (see above); files excluded by .gitignore or `exclude` (--show-files lists the others); \
+numerics, and behavior that no name or argument shows
+next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, for review
+               torchmigrate plan  # show what to do in which order
 """
         )
 
@@ -268,7 +268,7 @@ pkg/a.py:2:5: TS101 warning: `torch.jit.script` is deprecated since torch 2.13 [
     def test_nothing_found(self) -> None:
         first, second = written("concise", FileResult("a.py")).splitlines()
         assert first == "7 files in 1.23 s; no findings."
-        assert "are not looked at" in second
+        assert "are not checked" in second
 
     def test_errors_come_first_then_warnings_and_each_by_file(self) -> None:
         error = replace(FINDING, severity=Severity.ERROR)

@@ -170,7 +170,7 @@ def test_a_fix_over_several_files_changes_those_that_are_not_open(root: Path) ->
     documents, made = document(root / "a.py", OLD.decode()), actions(root)
     place = str(root / "a.py")
     fix, silence = made.offered(documents, place, (root / "a.py").as_uri(), EVERYWHERE)
-    assert (fix.title, fix.preferred, silence.title) == ("Rename it", True, "Silence ZZ901 here")
+    assert (fix.title, fix.preferred, silence.title) == ("Rename it", True, "Suppress ZZ901 here")
     changes = made.done(documents, place, fix.todo)
     edits = {name: edit.text for change in changes for name, (edit,) in change.edits.items()}
     assert edits == {(root / name).as_uri(): "torch.new(1)\n" for name in ("a.py", "b.py")}

@@ -122,7 +122,7 @@ def test_a_quick_fix_makes_what_fix_makes(client: Client, folder: Path) -> None:
     (found,) = client.shown(uri)
     assert found["range"]["start"] == {"line": 4, "character": 18}
     quick = action(client, uri, "Use `torch.linalg.qr`", ["quickfix"])
-    everything = action(client, uri, "Fix all", ["source.fixAll"])
+    everything = action(client, uri, "Apply all safe fixes", ["source.fixAll"])
     assert (quick["kind"], quick["isPreferred"]) == ("quickfix", True)
     assert everything["kind"] == "source.fixAll.torchmigrate"
     assert path.read_bytes() == DECOMPOSED.encode(), "it is the editor that writes"
@@ -140,7 +140,7 @@ def test_an_unsafe_fix_is_marked_and_not_among_all(client: Client, folder: Path)
     offered = client.actions(uri, WHOLE)
     (unsafe,) = [one for one in offered if one["title"].endswith("(unsafe)")]
     assert "isPreferred" not in unsafe
-    assert not [one for one in offered if one["title"].startswith("Fix all")]
+    assert not [one for one in offered if one["title"].startswith("Apply all safe fixes")]
     made = client.request("codeAction/resolve", unsafe)["result"]["edit"]
     run(folder, "fix", "--apply", "--unsafe", "scripted.py")
     assert result_of(made, uri, SCRIPTED) == path.read_text()
@@ -149,7 +149,7 @@ def test_an_unsafe_fix_is_marked_and_not_among_all(client: Client, folder: Path)
 
 def test_a_finding_is_silenced_by_a_comment(client: Client, folder: Path) -> None:
     uri = (folder / "saved.py").as_uri()
-    made = action(client, uri, "Silence TS101 here")["edit"]
+    made = action(client, uri, "Suppress TS101 here")["edit"]
     after = result_of(made, uri, SAVED)
     assert after == SAVED.replace("Model())\n", "Model())  # torchmigrate: ignore TS101\n")
 
@@ -233,6 +233,9 @@ def test_a_notebook_is_shown_by_its_cells(client: Client, folder: Path) -> None:
     )
     assert client.shown("cell:1") == []
     assert [one["range"]["start"]["line"] for one in client.shown("cell:2")] == [1]
+    assert client.actions("cell:1", WHOLE, ["quickfix"]) == []
+    hover = {"textDocument": {"uri": "cell:1"}, "position": {"line": 1, "character": 2}}
+    assert client.request("textDocument/hover", hover)["result"] is None
     made = action(client, "cell:2", "Use `torch.linalg.qr`")["edit"]
     assert result_of(made, "cell:2", cells["cell:2"]) == "x = 1\ntorch.linalg.qr(x)"
     start = {"line": 1, "character": 0}

@@ -1,4 +1,4 @@
-"""Charts of a plan as inline SVG, coloured by the page's style sheet. All texts in them are our own or numbers."""
+"""Charts of a plan as inline SVG, colored by the page's style sheet. Their texts come from this program, never from the project."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _WIDTH, _HEIGHT, _BASE = 640, 170, 150
 
 
 def slug(effort: Effort) -> str:
-    """The class of an effort as one word."""
+    """Return the CSS class of an effort."""
     return effort.name.lower()
 
 
 def efforts_chart(plan: Plan) -> str:
-    """One bar, divided by effort."""
+    """Return one bar that is divided by effort, with its key."""
     total = sum(plan.efforts.values()) or 1
     parts, at = [], 0.0
     for effort in Effort:
@@ -39,7 +39,7 @@ def efforts_chart(plan: Plan) -> str:
 
 
 def releases_chart(plan: Plan) -> str:
-    """A bar for each release, divided by severity."""
+    """Return a bar for each release, divided by severity."""
     highest = max((sum(release.severities.values()) for release in plan.releases), default=0) or 1
     step = _WIDTH / max(len(plan.releases), 1)
     wide = min(step * 0.7, 60)
@@ -69,7 +69,7 @@ def releases_chart(plan: Plan) -> str:
 
 
 def key() -> str:
-    """What the colours of `releases_chart` mean."""
+    """Return the key to the colors of `render_release_chart`."""
     listed = "".join(f"<li>{_sample(one.value)}{words.VERBS[one]}</li>" for one in Severity)
     return f'<ul class="key">{listed}</ul>'
 

@@ -1,7 +1,7 @@
-"""A plan as one HTML page: no network, no framework, and nothing of the project that could run.
+"""A plan as one HTML page that loads nothing from the network and runs nothing from the project.
 
-Every text of the project goes through `_text`; besides, the page's own policy lets no script run but the one whose digest it
-names. Without scripts it reads the same, unsorted.
+Every text of the project is escaped by `_escape_html`; in addition, the page's Content-Security-Policy allows only the
+script whose digest it names. Without scripts the page reads the same, unsorted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SIGNS = {Severity.ERROR: "✕", Severity.WARNING: "!", Severity.INFO: ""}
 
 
 def rendered(plan: Plan) -> str:
-    """The page."""
+    """Return the page."""
     style, script = _asset("plan.css"), _asset("plan.js")
     return Template(_asset("plan.html")).substitute(
         title=_text(f"Upgrade to torch {render(plan.target)}"),
@@ -47,22 +47,22 @@ def _asset(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """What a Content-Security-Policy names inline text by."""
+    """Return the source expression by which a Content-Security-Policy allows an inline text."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _text(text: str) -> str:
-    """Text as HTML shows it, with what nobody would see spelled out; a quotation mark cannot end an attribute."""
+    """Return text as HTML with invisible characters spelled out; quotation marks cannot end an attribute."""
     return html.escape(escape(text), quote=True)
 
 
 def _said(text: str) -> str:
-    """Text whose backquoted parts are code."""
+    """Return text as HTML whose backquoted parts are code."""
     return _CODE.sub(r"<code>\1</code>", _text(text))
 
 
 def _source(text: str) -> str:
-    """Text whose addresses are links."""
+    """Return text as HTML whose URLs are links."""
     parts, at = [], 0
     for found in _ADDRESS.finditer(text):
         parts.append(_said(text[at : found.start()]))
@@ -75,14 +75,14 @@ def _body(plan: Plan) -> Iterator[str]:
     yield f"<header><h1>Upgrade to torch {render(plan.target)}</h1>"
     yield f"<p>{_said(words.headline(plan))}.</p>"
     for error in plan.errors:
-        yield f'<p class="error">Not looked at: <code>{_text(error.path)}</code>: {_said(error.message)}</p>'
+        yield f'<p class="error">Not checked: <code>{_text(error.path)}</code>: {_said(error.message)}</p>'
     yield "</header><main>"
     if plan.steps:
         yield '<section class="charts" aria-label="Overview">'
         yield f"<figure><figcaption>Effort</figcaption>{efforts_chart(plan)}</figure>"
-        yield f"<figure><figcaption>What each release makes of it</figcaption>{releases_chart(plan)}{key()}</figure>"
+        yield f"<figure><figcaption>Findings by release</figcaption>{releases_chart(plan)}{key()}</figure>"
         yield "</section>"
-        yield '<h2 id="steps">In this order</h2><ol class="steps">'
+        yield '<h2 id="steps">Steps, in this order</h2><ol class="steps">'
         for number, step in enumerate(plan.steps, 1):
             yield from _step(number, step)
         yield "</ol>"
@@ -118,7 +118,7 @@ def _group(number: int, group: Group) -> Iterator[str]:
 
 
 def _matrix(plan: Plan) -> Iterator[str]:
-    """Rules by releases: how many findings, in the colour of the worst."""
+    """Yield the table of findings by rule and release."""
     codes = sorted({code for release in plan.releases for code in release.rules})
     yield '<h2 id="matrix">Rule by release</h2><div class="scroll" tabindex="0"><table class="matrix">'
     heads = "".join(f'<th scope="col">{render(release.version)}</th>' for release in plan.releases)
@@ -191,7 +191,7 @@ def _controls(plan: Plan) -> Iterator[str]:
 
 
 def _token(text: str) -> str:
-    """A text as one word, so that several can stand in one attribute."""
+    """Return a text without blanks, so that several texts can share one attribute."""
     return re.sub(r"\s", "\u00a0", escape(text))
 
 
@@ -234,7 +234,7 @@ def _details(group: Group, item: Item) -> Iterator[str]:
     if finding.withheld and not item.minimum:
         yield f"<p>No fix: {_said(finding.withheld)}</p>"
     if item.title:
-        since = f" from torch {render(item.minimum)} on" if item.minimum else ""
+        since = f" for torch {render(item.minimum)} and newer" if item.minimum else ""
         yield f'<p>Fix{since} <span class="{slug(item.effort)}">({item.effort.value})</span>: {_said(item.title)}</p>'
     if item.hunks:
         yield '<table class="diff" aria-label="before and after">'

@@ -1,4 +1,4 @@
-"""A plan as one JSON object, as `torchmigrate/plan/plan.schema.json` describes it."""
+"""A plan as one JSON object, described by `torchmigrate/plan/plan.schema.json`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from torchmigrate.model.vocabulary import Severity
 from torchmigrate.plan.model import Effort, Group, Item, Plan, Release, Step
 
 SCHEMA_VERSION = 1
-"""Raised when a field goes or changes its meaning; not when one is added."""
+"""The version of the format; it grows when a field goes or changes its meaning, not when one is added."""
 
 
 def rendered(plan: Plan) -> str:
-    """The object, in ASCII, in which the runner of GitHub's workflows sees no command."""
+    """Return the object as ASCII text that contains no GitHub workflow command."""
     return json.dumps(document(plan), indent=2).replace("##[", r"#\u0023[") + "\n"
 
 
 def document(plan: Plan) -> dict[str, Any]:
-    """The object."""
+    """Return the object."""
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,

@@ -1,4 +1,4 @@
-"""A plan from outlooks: which step each finding belongs to, and what it takes."""
+"""Build a plan from per-version evaluations: the step of each finding, and the effort that it takes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EFFORTS = {Safety.SAFE: Effort.MECHANICAL, Safety.UNSAFE: Effort.REVIEW, Safety
 
 @dataclass(frozen=True)
 class Asked:
-    """What a plan is made for."""
+    """The versions, rules and options that a plan is made for."""
 
     minimum: Minimum
     """The oldest torch that the project supports; of several projects, the oldest of all."""
@@ -33,20 +33,20 @@ class Asked:
     target: Version
     rules: Mapping[str, Rule]
     source_of: Callable[[str], str]
-    """Where the facts of a rule come from."""
+    """Returns the source of the facts of a rule."""
     owners_of: Callable[[str], tuple[str, ...]]
-    """Who owns the file at a path."""
+    """Returns the owners of the file at a path."""
     paths: Sequence[str]
-    """As the commands of the plan name them."""
+    """The paths that the plan's commands name."""
     options: str
-    """What these have to be told besides, of which configuration holds."""
+    """The configuration options that the plan's commands need besides."""
     stated: bool
-    """Whether the minimum was asked for, and is not what the project's own files say."""
+    """Whether the user gave the minimum, instead of the project's own files."""
     files: int
 
 
 def plan(outlooks: Iterable[Outlook], asked: Asked) -> Plan:
-    """The plan for the files with these ``outlooks``."""
+    """Return the plan for the files with these evaluations."""
     found = [one for one in outlooks if one.result.says_anything or one.counts]
     sorter = _Sorter(asked, found)
     placed: dict[tuple[Stage, Version], list[Item]] = {}
@@ -71,14 +71,14 @@ def plan(outlooks: Iterable[Outlook], asked: Asked) -> Plan:
 
 
 def _rank(stage: Stage, items: Sequence[Item]) -> int:
-    """When a step comes: a higher bound that only brings something better waits with the other things that can."""
+    """Return the position of a stage; a higher lower bound that only brings improvements comes with the last steps."""
     if stage is Stage.BOUND and all(item.finding.severity is Severity.INFO for item in items):
         stage = Stage.LATER
     return list(Stage).index(stage)
 
 
 class _Sorter:
-    """Knows where a finding belongs."""
+    """Decides to which stage of a plan a finding belongs."""
 
     def __init__(self, asked: Asked, outlooks: Sequence[Outlook]) -> None:
         self._asked = asked
@@ -92,7 +92,7 @@ class _Sorter:
         self._alike = {_said(prospect) for prospect in written}
 
     def placed(self, prospect: Prospect) -> tuple[Stage, Item]:
-        """The stage of a finding, and the item that it is there."""
+        """Return the stage of a finding, and its item in the plan."""
         finding = prospect.finding
         fixed = prospect.chance.finding if prospect.chance else finding
         belongs = (
@@ -130,7 +130,7 @@ class _Sorter:
         rule = self._asked.rules.get(finding.code)
         safety = finding.fix.safety if finding.fix else Safety.MANUAL
         if finding.fix is None and rule is not None and (finding.withheld or "").startswith("waits "):
-            safety = rule.safety  # a later run of `fix` looks again
+            safety = rule.safety  # another run of `fix`, after the fix that it waits for, may change it
         return _EFFORTS[safety]
 
     def _family(self, finding: Finding) -> str:
@@ -143,12 +143,13 @@ class _Sorter:
 
 
 def _joint(prospect: Prospect) -> str | None:
+    """Return the name of the multi-file fix that a finding's fix belongs to, if any."""
     fix = (prospect.chance.finding if prospect.chance else prospect.finding).fix
     return fix.joint.name if fix and fix.joint else None
 
 
 def _said(prospect: Prospect) -> tuple[str, str | None]:
-    """What findings have in common that one fix mends, or one reason keeps from it: all of a chain in one file."""
+    """Return what findings share that one fix resolves or one reason blocks, such as all of one data-flow chain."""
     finding = prospect.chance.finding if prospect.chance else prospect.finding
     return finding.path, finding.fix.title if finding.fix else finding.withheld or str(finding.span)
 
@@ -162,30 +163,30 @@ def _step(stage: Stage, bound: Version, items: Sequence[Item], asked: Asked) -> 
             f"Runs on every torch from {lowest} to {target}: it can be merged before anything is upgraded.",
         ),
         Stage.BREAKS: (
-            f"Before the upgrade: what torch {target} breaks, and no fix can decide",
-            f"With torch {target} this code fails. Each place needs somebody who knows what it is for.",
+            f"Before the upgrade: what torch {target} breaks and no fix covers",
+            f"This code fails with torch {target}. Each place needs a decision by someone who knows the code.",
         ),
         Stage.ENVIRONMENT: (
             f"The upgrade to torch {target}: requirements, images, CI",
-            "What is installed together changes together: one commit.",
+            "Packages that are installed together change together, in one commit.",
         ),
         Stage.BOUND: (
             f"When the lower bound is torch {render(bound)}",
-            f"The replacements are there since torch {render(bound)}; state that bound in the metadata first.",
+            f"The replacements need torch {render(bound)}; raise the lower bound in the project's metadata first.",
         ),
         Stage.WARNS: (
-            "After the upgrade: what warns, and no fix can decide",
-            f"It runs with torch {target}, and is deprecated or announced to break.",
+            "After the upgrade: what warns and no fix covers",
+            f"This code runs with torch {target}, but is deprecated or will break later.",
         ),
         Stage.ARTIFACTS: (
-            "Exports and artifacts, with what reads them",
-            "What writes a file and what reads it change in one commit, and files that are there already are made anew.",
+            "Exports and model files, with the code that reads them",
+            "The code that writes a file and the code that reads it change in one commit; existing files have to be exported again.",
         ),
         Stage.TORCHSCRIPT: (
-            "The end of TorchScript",
-            f"It runs with torch {target} and warns; there is no date for its removal.",
+            "TorchScript",
+            f"This code runs with torch {target} and warns; no date for the removal of TorchScript has been announced.",
         ),
-        Stage.LATER: ("Can wait", "Nothing of this fails or warns: something better is there."),
+        Stage.LATER: ("Can wait", "None of this fails or warns; there are better replacements."),
     }[stage]
     groups = tuple(_groups(items, asked))
     joint = (item.finding.fix.joint for item in items if item.finding.fix is not None)
@@ -194,7 +195,7 @@ def _step(stage: Stage, bound: Version, items: Sequence[Item], asked: Asked) -> 
 
 
 def _groups(items: Sequence[Item], asked: Asked) -> Iterator[Group]:
-    """By rule: what breaks first, then what is most frequent."""
+    """Yield the items by rule: errors first, then the most frequent."""
     by_code: dict[str, list[Item]] = {}
     for item in sorted(items, key=lambda item: -item.finding.severity.rank):
         by_code.setdefault(item.finding.code, []).append(item)
@@ -208,8 +209,8 @@ def _groups(items: Sequence[Item], asked: Asked) -> Iterator[Group]:
 
 
 def _commands(stage: Stage, bound: Version, items: Sequence[Item], asked: Asked) -> Iterator[str]:
-    """What does the part of a step that can be done for you: what is safe, then what has to be read."""
-    mendable = [item for item in items if item.title and (stage is Stage.BOUND or not item.minimum)]
+    """Yield the commands that do the automatic part of a step: safe fixes first, then those to review."""
+    fixable = [item for item in items if item.title and (stage is Stage.BOUND or not item.minimum)]
     more = "" if asked.target == NEWEST else f" --target-version {render(asked.target)}"
     if stage is Stage.BOUND or asked.stated:
         more += f" --min-version {render(bound if stage is Stage.BOUND else asked.minimum.version)}"
@@ -217,7 +218,7 @@ def _commands(stage: Stage, bound: Version, items: Sequence[Item], asked: Asked)
     for effort, flags in ((Effort.MECHANICAL, "--apply"), (None, "--unsafe --apply")):
         codes = {
             item.finding.code
-            for item in mendable
+            for item in fixable
             if (item.effort is Effort.MECHANICAL) == (effort is Effort.MECHANICAL)
         }
         if codes:
@@ -225,7 +226,7 @@ def _commands(stage: Stage, bound: Version, items: Sequence[Item], asked: Asked)
 
 
 def _matrix(counts: Sequence[Count], asked: Asked) -> Iterator[Release]:
-    """What each release says of the project as it is; comments that silence nothing are no release's business."""
+    """Yield the findings that each release would report in the project as it is."""
     before: dict[str, Counter[Severity]] | None = None
     for version in releases(asked.minimum.version, asked.target):
         rules: dict[str, Counter[Severity]] = {}

@@ -1,4 +1,4 @@
-"""A plan as Markdown: for an issue, with a task list."""
+"""A plan as Markdown with a task list, for an issue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchmigrate.plan.model import Effort, Group, Plan, Step
 
 
 def rendered(plan: Plan) -> str:
-    """The plan; whatever the project spells is text in it, and no markup, mention or link."""
+    """Return the plan; text from the project is escaped, so that it cannot become markup, a mention or a link."""
     return "".join(f"{line}\n" for line in _lines(plan))
 
 
@@ -23,7 +23,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield plain(words.headline(plan)) + "."
     for error in plan.errors:
         yield ""
-        yield f"> Not looked at: {code(error.path)}: {plain(error.message)}"
+        yield f"> Not checked: {code(error.path)}: {plain(error.message)}"
     if plan.steps:
         yield from _tables(plan)
     else:

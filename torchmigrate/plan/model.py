@@ -1,4 +1,4 @@
-"""What a plan is made of: plain data, which every rendering shows alike."""
+"""The data of a plan, which every rendering shows alike."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from torchmigrate.text.hunks import Hunk
 
 
 class Effort(enum.Enum):
-    """What a finding takes to be done with."""
+    """The kind of work that resolves a finding."""
 
     MECHANICAL = "mechanical"
-    """A safe fix does it."""
+    """A safe fix resolves the finding."""
     REVIEW = "review"
-    """A fix does it that is right in the usual case: someone reads the diff."""
+    """An unsafe fix resolves the finding; someone has to review the diff."""
     DECIDE = "decide"
-    """No fix does it: someone decides what the code should do."""
+    """No fix resolves the finding; someone has to decide what the code should do."""
     ARTIFACT = "redo artifact"
-    """A file that torch has written has to be made anew, with or without a fix of the code around it."""
+    """A file written by torch has to be created again, whether or not the code around it has a fix."""
 
 
 class Stage(enum.Enum):
-    """When in an upgrade something is done, in this order."""
+    """The part of an upgrade in which a step is done, in this order."""
 
     NOW = "now"
     BREAKS = "breaks"
@@ -40,17 +40,17 @@ class Stage(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One finding with its place in the plan."""
+    """One finding with its part in the plan."""
 
     finding: Finding
     effort: Effort
     minimum: Version | None = None
-    """The lower bound that its fix waits for."""
+    """The lower bound of torch that the fix needs, if the project's is lower."""
     title: str = ""
-    """What its fix does; "" where there is none, now or with a higher bound."""
+    """The title of the fix; "" if there is none, even with a higher bound."""
     owners: tuple[str, ...] = ()
     course: tuple[tuple[Version, Severity], ...] = ()
-    """Its severity, release by release."""
+    """The severity of the finding at each release."""
     hunks: tuple[Hunk, ...] = ()
 
 
@@ -66,13 +66,13 @@ class Group:
 
     @property
     def severity(self) -> Severity:
-        """That of the worst item."""
+        """The severity of the worst item."""
         return max((item.finding.severity for item in self.items), key=lambda severity: severity.rank)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is done together."""
+    """A part of the work that is done together."""
 
     stage: Stage
     title: str
@@ -80,29 +80,29 @@ class Step:
     groups: tuple[Group, ...]
     commands: tuple[str, ...] = ()
     together: tuple[tuple[str, ...], ...] = ()
-    """Files that have to change in one commit: what writes an artifact, and what reads it."""
+    """Groups of files that have to change in one commit: the writer of an artifact and its readers."""
 
     @property
     def items(self) -> list[Item]:
-        """Those of all groups."""
+        """The items of all rules."""
         return [item for group in self.groups for item in group.items]
 
     @property
     def efforts(self) -> Counter[Effort]:
-        """How many items there are of each class."""
+        """The number of items of each effort."""
         return Counter(item.effort for item in self.items)
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What one release makes of the project as it is."""
+    """The findings that one release would report in the project as it is."""
 
     version: Version
     severities: Counter[Severity]
     fresh: tuple[tuple[str, Severity], ...] = ()
-    """The rules that say more than at the release before, with what they say."""
+    """Rules with more findings than at the release before, with the severity."""
     rules: dict[str, Counter[Severity]] = field(default_factory=dict)
-    """How many findings each rule has, by code."""
+    """The number of findings of each rule, by code and severity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +111,12 @@ class Plan:
 
     minimum: Version
     source: str
-    """Where the minimum comes from."""
+    """Where the minimum comes from, such as ``pyproject.toml:12``."""
     several: bool
-    """Whether other projects among the files have other minimums; each counts in the releases from its own on."""
+    """Whether the files belong to projects with different minimums; each counts from its own minimum on."""
     target: Version
     files: int
-    """How many were looked at."""
+    """The number of files that were checked."""
     steps: tuple[Step, ...]
     releases: tuple[Release, ...]
     errors: tuple[FileError, ...] = ()
@@ -124,15 +124,15 @@ class Plan:
 
     @property
     def items(self) -> list[Item]:
-        """Those of all steps."""
+        """The items of all steps."""
         return [item for step in self.steps for item in step.items]
 
     @property
     def efforts(self) -> Counter[Effort]:
-        """How many items there are of each class."""
+        """The number of items of each effort."""
         return Counter(item.effort for item in self.items)
 
     @property
     def severities(self) -> Counter[Severity]:
-        """How many findings there are of each severity, at the target."""
+        """The number of findings of each severity, at the target."""
         return Counter(item.finding.severity for item in self.items)

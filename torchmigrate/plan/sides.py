@@ -1,4 +1,4 @@
-"""Lines before and after, side by side."""
+"""The lines of a change before and after, side by side."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from torchmigrate.text.hunks import Hunk
 
 Cell = tuple[int, str, str]
-"""The line's number, or 0 for none; ``same``, ``gone``, ``new`` or ``none``; the text."""
+"""A line number, or 0 for none; ``same``, ``gone``, ``new`` or ``none``; and the text of the line."""
 
 _NONE: Cell = (0, "none", "")
 
 
 def sides(hunk: Hunk) -> Iterator[tuple[Cell, Cell]]:
-    """The rows of a table of two columns. Line numbers on the right are those that this change alone would give."""
+    """Yield the rows of a table of two columns; line numbers on the right assume that only this change is made."""
     matcher = difflib.SequenceMatcher(None, hunk.before, hunk.after, autojunk=False)
     for tag, start, end, new_start, new_end in matcher.get_opcodes():
         left = [

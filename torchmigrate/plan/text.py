@@ -1,4 +1,4 @@
-"""A plan for the terminal."""
+"""A plan as text for the terminal."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from torchmigrate.plan.model import Effort, Group, Plan, Step
 from torchmigrate.reporters.report import position
 
 MAX_PLACES = 12
-"""Files that are named of what is said once; the other renderings name all."""
+"""How many files are named for one message; the other formats name all of them."""
 
 _COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
 def rendered(plan: Plan, *, width: int, color: bool = False, links: bool = False) -> str:
-    """The plan in lines of at most ``width`` columns, as far as words allow."""
+    """Return the plan in lines of at most ``width`` columns, unless a word is longer."""
     return "".join(f"{line}\n" for line in _Text(width, color, links).lines(plan))
 
 
 class _Text:
+    """Renders the parts of a plan as lines."""
+
     def __init__(self, width: int, color: bool, links: bool) -> None:
         self._width = width
         self._color = color

@@ -1,4 +1,4 @@
-"""What all renderings of a plan say in the same words."""
+"""The phrases that all renderings of a plan share."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from torchmigrate.model.vocabulary import Severity
 from torchmigrate.plan.model import Effort, Group, Item, Plan, Release
 
 MEANINGS = {
-    Effort.MECHANICAL: "a safe fix does it",
-    Effort.REVIEW: "a fix does it; read the diff",
-    Effort.DECIDE: "somebody decides",
-    Effort.ARTIFACT: "a file is made anew",
+    Effort.MECHANICAL: "a safe fix resolves it",
+    Effort.REVIEW: "a fix resolves it; review the diff",
+    Effort.DECIDE: "someone has to decide",
+    Effort.ARTIFACT: "a file has to be created again",
 }
-"""What each class of effort means."""
+"""An explanation of each effort."""
 
 MAX_NAMES = 4
-"""Names that are listed beside what a rule is about."""
+"""How many names are listed after the summary of a rule."""
 
 VERBS = {Severity.ERROR: "breaks", Severity.WARNING: "warns", Severity.INFO: "superseded"}
-"""What a release does to code, by the severity of what is said of it."""
+"""The effect of a release on code, by the severity of the finding."""
 
 
 def headline(plan: Plan) -> str:
-    """What the plan is about, and how much there is to do."""
-    source = plan.source or "no metadata of the project names torch"
+    """Return a clause with the versions, the minimum's source, and the number of findings."""
+    source = plan.source or "the project's metadata does not name torch"
     source = f" ({source}{', the oldest of several projects' if plan.several else ''})"
     findings, files = len(plan.items), len({item.finding.path for item in plan.items})
     found = f"{_count(findings, 'finding')} in {files} of {_count(plan.files, 'file')}"
     return f"From torch {render(plan.minimum)}{source} to {render(plan.target)}: {found}"
 
 
-NOTHING = "Nothing to do that a rule knows of; `torchmigrate probe` says whether this machine can run it."
-"""Said of a plan without steps."""
+NOTHING = "No rule found anything to do; `torchmigrate probe` checks whether this machine can run the target."
+"""The text of a plan without steps."""
 
-SEVERAL = "Each project counts from its own lower bound on."
-"""Said of the releases where there are several projects."""
+SEVERAL = "Each project counts from its own lower bound."
+"""The note below the releases where there are several projects."""
 
 
 def efforts(counted: Counter[Effort]) -> str:
-    """``2 mechanical, 1 decide``."""
+    """Return the number of items by effort, such as ``2 mechanical, 1 decide``."""
     return ", ".join(f"{counted[effort]} {effort.value}" for effort in Effort if counted[effort])
 
 
 def stretches(releases: Sequence[Release]) -> Iterator[tuple[str, Release]]:
-    """Releases that say the same in one, as ``2.5 to 2.9``, with the first of them."""
+    """Yield runs of releases with equal findings, as ``2.5 to 2.9`` and the first release of the run."""
     first = last = None
     for release in releases:
         if first is not None and last is not None and release.rules != first.rules:
@@ -65,7 +65,7 @@ def _span(first: Release, last: Release) -> str:
 
 
 def fresh(release: Release) -> str:
-    """What a release says that the one before did not."""
+    """Return which rules have more findings than at the release before, such as ``breaks: RM701``."""
     by_verb: dict[str, list[str]] = {}
     for code, severity in release.fresh:
         by_verb.setdefault(VERBS[severity], []).append(code)
@@ -73,11 +73,11 @@ def fresh(release: Release) -> str:
 
 
 Said = tuple[str, tuple[Item, ...]]
-"""A text, with the items that it is said of."""
+"""A text, with the items that it applies to."""
 
 
 def advice(group: Group) -> Iterator[tuple[str, list[tuple[str, list[Said]]]]]:
-    """What there is to say of the items of a group, each text once: messages, in them what to do, in it why there is no fix."""
+    """Yield each message once, with its helps, and with the reasons for having no fix below each help."""
     messages: dict[str, dict[str, dict[str, list[Item]]]] = {}
     for item in group.items:
         helped = messages.setdefault(item.finding.message, {}).setdefault(_help(item), {})
@@ -91,7 +91,7 @@ def advice(group: Group) -> Iterator[tuple[str, list[tuple[str, list[Said]]]]]:
 
 def _help(item: Item) -> str:
     if item.title:
-        since = f", from torch {render(item.minimum)} on" if item.minimum else ""
+        since = f", needs torch {render(item.minimum)}" if item.minimum else ""
         safety = "safe" if item.effort is Effort.MECHANICAL else "to review"
         return f"fix ({safety}{since}): {item.title}"
     return f"help: {item.finding.hint}" if item.finding.hint else ""
@@ -103,7 +103,7 @@ def _reason(item: Item) -> str:
 
 
 def places(items: tuple[Item, ...]) -> dict[str, list[Finding]]:
-    """The findings of items by file."""
+    """Return the findings of items by the path of their file."""
     found: dict[str, list[Finding]] = {}
     for item in items:
         found.setdefault(item.finding.path, []).append(item.finding)
@@ -111,7 +111,7 @@ def places(items: tuple[Item, ...]) -> dict[str, list[Finding]]:
 
 
 def lines(findings: list[Finding]) -> str:
-    """``3, 17`` for the lines of findings in one file; with the cells of a notebook."""
+    """Return the line numbers of findings in one file, such as ``3, 17``, with the cell in a notebook."""
     numbers = dict.fromkeys(
         f"cell {where.cell}:{where.line}" if where.cell is not None else str(where.line)
         for finding in findings
@@ -124,7 +124,7 @@ _NAMED = re.compile(r"`([^`]+)`")
 
 
 def about(group: Group) -> str:
-    """What the rule of a group is about, with the names that it has found."""
+    """Return the summary of a rule, with the names that its findings mention."""
     found = (_NAMED.search(item.finding.message) for item in group.items)
     names = list(dict.fromkeys(f"`{match[1]}`" for match in found if match))
     more = ", …" if len(names) > MAX_NAMES else ""
@@ -134,7 +134,7 @@ def about(group: Group) -> str:
 
 
 def counted(group: Group) -> str:
-    """``2 errors, 1 warning``."""
+    """Return the number of items by severity, such as ``2 errors, 1 warning``."""
     numbers = Counter(item.finding.severity for item in group.items)
     return ", ".join(
         str(numbers[severity]) + " info"

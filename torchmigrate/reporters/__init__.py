@@ -1,1 +1,1 @@
-"""Output formats, one module each: ``write(results, report, out)`` in the module that has the format's name."""
+"""Output formats, one module for each: the module named after the format has `write_report`."""

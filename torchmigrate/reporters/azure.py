@@ -1,7 +1,7 @@
-"""Logging commands of Azure Pipelines, which list findings as issues of a run.
+"""Azure Pipelines logging commands, which list findings as issues of a run.
 
 Sources: https://learn.microsoft.com/azure/devops/pipelines/scripts/logging-commands (``task.logissue``), and
-taskcommand.ts of https://github.com/microsoft/azure-pipelines-task-lib for what is escaped.
+taskcommand.ts of https://github.com/microsoft/azure-pipelines-task-lib for what has to be escaped.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from torchmigrate.model.vocabulary import Severity
 from torchmigrate.reporters.report import Report, in_cell
 
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "warning"}
-"""There is nothing below a warning."""
+"""The issue type for each severity; Azure has nothing below a warning."""
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Writes one command per line; what `show` does not name is left out, as in text formats."""
+    """Write one logging command per line, without the findings that the setting ``show`` leaves out."""
     for result in results:
         for error in result.errors:
             message = in_cell(error.cell, error.message)
@@ -38,7 +38,7 @@ def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
 def _issue(
     level: str, path: str, line: int | None, column: int | None, cell: int | None, code: str, message: str
 ) -> str:
-    in_file = line is not None and cell is None  # lines of a cell are not lines of the notebook's file
+    in_file = line is not None and cell is None  # a cell's line numbers are not those of the notebook file
     given = {
         "type": level,
         "sourcepath": path.replace(os.sep, "/"),

@@ -1,4 +1,4 @@
-"""One line per finding; findings that `show` does not name are counted by rule, and a summary ends it."""
+"""The format ``concise``: one line per finding, counts of the findings that are not listed, and a summary."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from torchmigrate.reporters.verified import Verified
 
 MAX_REASONS = 10
-"""Reasons for which findings are left that are listed one by one."""
+"""How many reasons for unfixed findings are listed one by one."""
 
 COVERAGE = (
-    "Rules cover TorchScript in Python and in what embeds it, stream capture, process groups, torchcomms, removed and "
-    "deprecated API, and wheels and images in project files; numerics and behaviour that no name or argument shows are "
-    "not looked at."
+    "Rules cover TorchScript in Python and in programs that embed it, stream capture, process groups, torchcomms, "
+    "removed and deprecated API, and wheels and images in project files; numerics, and behavior that no name or argument "
+    "shows, are not checked."
 )
-"""So that no findings are not taken for safe to upgrade."""
+"""States the limits of a run, so that "no findings" is not read as "safe to upgrade"."""
 
 COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Writes ``path:line:column: code severity message [fix]`` lines, errors first, then warnings."""
+    """Write ``path:line:column: code severity message [fix]`` lines: errors first, then warnings, then infos."""
     folding = Folding()
     for result in results:
         for error in result.errors:
@@ -48,7 +48,7 @@ def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
 
 
 def outcome(report: Report) -> Iterator[str]:
-    """What fixing changed, by rule and file, and what it left although there are fixes for such things, and why."""
+    """Yield lines on what `fix` changed, by rule and file, and on what it left unfixed and why."""
     if not report.fixing:
         return
     for (code, path), number in sorted(Counter((f.code, f.path) for f in report.applied).items()):
@@ -58,13 +58,13 @@ def outcome(report: Report) -> Iterator[str]:
         yield escape(f"left {code}: {number}, {reason}")
     if reasons[MAX_REASONS:]:
         left = sum(number for _, number in reasons[MAX_REASONS:])
-        yield f"left for other reasons: {left} (--output-format json lists them)"
+        yield f"left for other reasons: {left} (listed by --output-format json)"
     if report.verified:
         yield from verified_lines(report.verified)
 
 
 def verified_lines(verified: Verified) -> Iterator[str]:
-    """What a command of the project said about the fixes."""
+    """Yield lines on what the ``--verify`` command showed about the fixes."""
     for finding, reason in verified.left_out:
         yield escape(f"left out {finding.code} in {place(finding)}: {reason}")
     for note in verified.notes:
@@ -79,13 +79,13 @@ def verified_lines(verified: Verified) -> Iterator[str]:
 
 
 def error_line(error: FileError, report: Report) -> str:
-    """The line about a file that could not be processed."""
+    """Return the line, with its newline, about a file that could not be processed."""
     where = escape(position(error.path, error.line, error.column, error.cell))
     return f"{where}: {paint(report, 'error', fg='red', bold=True)}: {escape(error.message)}\n"
 
 
 def headline(finding: Finding, report: Report) -> str:
-    """The line that says where, what and why."""
+    """Return the line with the place, code, severity and message of a finding."""
     where = escape(place(finding))
     severity = paint(report, finding.severity.value, fg=COLORS[finding.severity], bold=True)
     code = paint(report, escape(finding.code), bold=True)
@@ -93,17 +93,17 @@ def headline(finding: Finding, report: Report) -> str:
 
 
 def paint(report: Report, text: str, *, fg: str | None = None, bold: bool | None = None) -> str:
-    """``text`` in colour when the report is."""
+    """Return ``text`` with ANSI styles if the report is colored, and unchanged otherwise."""
     return click.style(text, fg=fg, bold=bold) if report.color else text
 
 
 def summary(report: Report) -> str:
-    """One line of counts, and one on what is looked at."""
+    """Return a line of counts and a line on what the rules cover."""
     return f"{counts(report)}.\n{COVERAGE}"
 
 
 def counts(report: Report, *, with_fixes: bool = True) -> str:
-    """What the run comes to in numbers, without those that are 0; ``with_fixes``: and what can be fixed."""
+    """Return the totals of a run as one clause, without those that are 0; ``with_fixes`` adds what can be fixed."""
     found = [
         f"{report.severities[severity]} {severity.value}"
         + ("s" if severity is not Severity.INFO and report.severities[severity] != 1 else "")
@@ -118,7 +118,7 @@ def counts(report: Report, *, with_fixes: bool = True) -> str:
     if report.hidden_unsafe and with_fixes:
         parts.append(f"{count(report.hidden_unsafe, 'unsafe fix', 'unsafe fixes')} hidden, see --unsafe")
     if report.waiting and with_fixes:
-        parts.append(f"{report.waiting} waiting for other changes, after which `fix` looks again")
+        parts.append(f"{report.waiting} fixable after other changes")
     if report.known:
         parts.append(f"{report.known} known")
     if report.suppressed:
@@ -136,19 +136,21 @@ def _mark(finding: Finding) -> str:
 
 @dataclass
 class _Folded:
+    """The number of unlisted findings of one rule, and of the files that have them."""
+
     severity: Severity
     number: int = 0
     files: int = 0
 
 
 class Folding:
-    """Counts the findings that are not listed one by one."""
+    """Counts by rule of the findings that are not listed one by one."""
 
     def __init__(self) -> None:
         self._found: dict[str, _Folded] = {}
 
     def add(self, result: FileResult, report: Report) -> None:
-        """Counts in those of a file."""
+        """Count the unlisted findings of one file."""
         hidden = [finding for finding in result.findings if not report.shows(finding)]
         for (code, severity), number in Counter((one.code, one.severity) for one in hidden).items():
             folded = self._found.setdefault(code, _Folded(severity))
@@ -156,7 +158,7 @@ class Folding:
             folded.files += 1
 
     def lines(self, report: Report) -> Iterator[str]:
-        """A line for each rule."""
+        """Yield a line for each rule that has unlisted findings."""
         for code, folded in sorted(self._found.items()):
             rule = report.rules().get(code)
             severity = paint(report, folded.severity.value, fg=COLORS[folded.severity])

@@ -1,4 +1,4 @@
-"""Findings by rule: what there is to say of them once, and the places under it, with their source lines."""
+"""The format ``full``: findings grouped by rule, each message once, with the places and their source lines below it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from torchmigrate.model.findings import FileResult, Finding
 
 MAX_LINES = 6
-"""Longer spans are shown by their first lines only."""
+"""The number of source lines that are shown of a longer span."""
 MAX_WIDTH = 200
-"""Longer source lines are cut: a generated line of a megabyte helps nobody."""
+"""The number of characters that are shown of a longer source line, such as one of generated code."""
 
 
 _Notes = tuple[tuple[str, str], ...]
-"""Labels and texts that go with a message."""
+"""Labels and texts that accompany a message, such as ``("help", "…")``."""
 
 
 class _Group:
-    """The findings of one rule with one severity, as text; they themselves are not kept."""
+    """The findings of one rule with one severity, kept as rendered text to save memory."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -36,7 +36,7 @@ class _Group:
         """By the message, by what goes with it, and by why there is no fix."""
 
     def add(self, finding: Finding, report: Report) -> None:
-        """Takes in a finding."""
+        """Add a finding to the group."""
         self.number += 1
         self.files.update([finding.path] if finding.path else [])
         self.is_sourced = self.is_sourced or finding.source is not None
@@ -45,7 +45,7 @@ class _Group:
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Writes errors first, then what is found by rule, then what it comes to."""
+    """Write file errors first, then the findings by rule, then the totals."""
     folding = Folding()
     groups: dict[tuple[int, str], _Group] = {}
     for result in results:
@@ -66,7 +66,7 @@ def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
 
 
 def lines(finding: Finding, report: Report, sourced: set[str]) -> Iterator[str]:
-    """All about one finding; where the facts come from is said of a rule once, and noted in ``sourced``."""
+    """Yield the lines about one finding; ``sourced`` holds the rules whose source has been shown already, and grows."""
     yield from _wrapped(headline(finding, report), report, "")
     yield from _excerpt(finding, report)
     notes = [*_notes(finding, report)]
@@ -113,6 +113,7 @@ def _notes(finding: Finding, report: Report) -> _Notes:
 
 
 def _source(code: str, report: Report, sourced: set[str]) -> list[tuple[str, str]]:
+    """Return the source note of a rule the first time, and nothing after that."""
     source = "" if code in sourced else report.source(code)
     sourced.add(code)
     return [("source", source)] if source else []
@@ -127,7 +128,7 @@ def _wrapped(text: str, report: Report, margin: str, *, hanging: str = "") -> li
 
 
 def _placed(finding: Finding, report: Report) -> str:
-    """Where a finding is, and the lines there."""
+    """Return the place of a finding and the source lines there, as one text."""
     where = escape(place(finding))
     if not where:
         return ""
@@ -138,7 +139,7 @@ def _placed(finding: Finding, report: Report) -> str:
 
 
 def _excerpt(finding: Finding, report: Report) -> Iterator[str]:
-    """The source lines of a finding, the span underlined."""
+    """Yield the source lines of a finding, with carets below its span."""
     if finding.location is None or not finding.source_lines:
         return
     first = finding.source_lines[:MAX_LINES]
@@ -153,7 +154,7 @@ def _excerpt(finding: Finding, report: Report) -> Iterator[str]:
 
 
 def _columns(finding: Finding, offset: int, line: str) -> tuple[int, int]:
-    """The half-open range of characters of the span on its line number ``offset``."""
+    """Return the half-open range of characters that the span covers in its line number ``offset``."""
     location = finding.location
     assert location is not None
     start = location.column - 1 if offset == 0 else len(line) - len(line.lstrip())
@@ -162,7 +163,7 @@ def _columns(finding: Finding, offset: int, line: str) -> tuple[int, int]:
 
 
 def _underlined(line: str, start: int, end: int) -> tuple[str, str]:
-    """``line`` safe to print, and the carets below it, cut to a width that can be read."""
+    """Return ``line`` escaped and cut to `MAX_WIDTH`, and the carets below the characters ``[start, end)``."""
     cut, dots = line[:MAX_WIDTH], " …" if len(line) > MAX_WIDTH else ""
     if is_plain(cut):
         end = min(end, len(cut))

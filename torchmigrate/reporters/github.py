@@ -1,4 +1,4 @@
-"""Workflow commands of GitHub Actions, which annotate the lines of a pull request.
+"""GitHub Actions workflow commands, which annotate the lines of a pull request.
 
 Source: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
 """
@@ -18,7 +18,7 @@ LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Writes one command per line; what `show` does not name is left out, as in other text formats."""
+    """Write one workflow command per line, without the findings that the setting ``show`` leaves out."""
     for result in results:
         for error in result.errors:
             place = {"file": error.path, "line": error.line, "col": error.column, "title": "torchmigrate"}
@@ -33,7 +33,7 @@ def _annotation(finding: Finding) -> str:
     cell = None
     if finding.location is not None:
         where, cell = finding.location, finding.location.cell
-        if cell is None:  # lines of a cell are not lines of the notebook's file
+        if cell is None:  # a cell's line numbers are not those of the notebook file
             properties |= {"line": where.line, "col": where.column}
             properties |= {"endLine": where.end_line, "endColumn": where.end_column}
     properties["title"] = f"torchmigrate {finding.code}"
@@ -49,11 +49,11 @@ def _command(level: str, properties: Mapping[str, str | int | None], message: st
 
 
 def _data(text: str) -> str:
-    """As `escapeData` of actions/toolkit: nothing in a message can begin a command of its own."""
+    """Escape a message as `escapeData` of actions/toolkit does, so that nothing in it can begin another command."""
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return escape(escaped)
 
 
 def _property(text: str) -> str:
-    """As `escapeProperty` of actions/toolkit."""
+    """Escape a property's value as `escapeProperty` of actions/toolkit does."""
     return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -17,11 +17,11 @@ from torchmigrate.reporters.streaming import dump
 
 SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
 FAILED = "failed"
-"""The name of the check that could not be made."""
+"""The check name of a file that could not be checked."""
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Writes a list of issues; nothing is folded."""
+    """Write a JSON list of issues with every finding, whatever the setting ``show`` says."""
     dump(_issues(results), out)
     out.write("\n")
 
@@ -37,7 +37,7 @@ def _issues(results: Iterable[FileResult]) -> Iterator[dict[str, Any]]:
 
 def _issue(finding: Finding, prints: Fingerprints) -> dict[str, Any]:
     path, where = _in_project(finding.path), finding.location
-    # Lines of a cell are not lines of the notebook's file.
+    # A cell's line numbers are not those of the notebook file.
     lines = {"begin": 1}
     if where is not None and where.cell is None:
         lines = {"begin": where.line, "end": where.end_line}
@@ -63,7 +63,7 @@ def _failure(error: FileError, prints: Fingerprints) -> dict[str, Any]:
 
 
 def _in_project(path: str) -> str:
-    """A path as GitLab knows it: from the folder of the project, with slashes; of what is in no file, that folder."""
+    """Return a path relative to the project's folder, with slashes, as GitLab expects it; "." for no file."""
     root = os.environ.get("CI_PROJECT_DIR")
     if root and path:
         inside = os.path.relpath(os.path.realpath(path), os.path.realpath(root))

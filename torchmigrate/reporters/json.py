@@ -1,4 +1,4 @@
-"""One JSON object, as `torchmigrate/reporters/report.schema.json` describes it; nothing is folded.
+"""The format ``json``: one object, described by `torchmigrate/reporters/report.schema.json`, with every finding.
 
 Equal runs write equal objects.
 """
@@ -19,17 +19,17 @@ from torchmigrate.reporters.streaming import dump
 from torchmigrate.reporters.verified import Verified
 
 SCHEMA_VERSION = 1
-"""Grows when a field changes its meaning or goes; a new field is no reason."""
+"""The version of the format; it grows when a field goes or changes its meaning, not when one is added."""
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Writes the object; the output is ASCII, so that every terminal and pipe takes it."""
+    """Write the object as ASCII, which every terminal and pipe can carry."""
     dump(document(results, report), out)
     out.write("\n")
 
 
 def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
-    """The object that `write` writes, with iterators for its lists of findings and errors."""
+    """Return the object, with iterators where the JSON has lists of findings and errors."""
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
@@ -64,7 +64,7 @@ def _rule(code: str, report: Report) -> dict[str, Any]:
 
 
 def _outcome(report: Report) -> dict[str, Any]:
-    """What fixing did; what it left are the findings."""
+    """Return the fields on what `fix` did; what it left unfixed is in the findings."""
     applied = [_fixed(finding) for finding in report.applied]
     withheld = [
         {"code": code, "reason": reason, "findings": number}
@@ -75,7 +75,7 @@ def _outcome(report: Report) -> dict[str, Any]:
 
 
 def _fixed(finding: Finding) -> dict[str, Any]:
-    """A finding, and what its fix does to it."""
+    """Return the fields of a fixed finding, with the title and safety of its fix."""
     left = ("hint", "source", "withheld", "fix")
     facts = {name: value for name, value in _finding(replace(finding, fix=None)).items() if name not in left}
     fix = finding.fix

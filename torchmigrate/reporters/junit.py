@@ -1,6 +1,6 @@
-"""JUnit's XML, which most CI services show as tests: a file is a suite, a finding a case.
+"""JUnit XML, which most CI services show as tests: a file is a test suite, a finding a test case.
 
-Source: https://github.com/testmoapp/junitxml, and junit-10.xsd of Jenkins' xUnit plugin.
+Sources: https://github.com/testmoapp/junitxml, and junit-10.xsd of Jenkins' xUnit plugin.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NAME = "torchmigrate"
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Writes the suites; what `show` does not name is left out, and a run without findings is one case that passes."""
+    """Write the test suites; a run without findings is one test case that passes."""
     suites = [(result.path, list(_cases(result, report))) for result in results]
     suites = [(path, cases) for path, cases in suites if cases]
     cases = [case for _, some in suites for case in some] or [_Case("no findings", NAME)]
@@ -32,7 +32,7 @@ def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
 
 
 class _Case:
-    """One test: passed, failed, or one that could not be run."""
+    """One test case as XML: passed, failed, or not run because of an error."""
 
     def __init__(self, name: str, of: str, outcome: str = "", message: str = "", detail: str = "") -> None:
         self.outcome = outcome
@@ -83,5 +83,5 @@ def _text(text: str) -> str:
 
 
 def _allowed(text: str) -> str:
-    """``text`` without what XML cannot hold, not even escaped."""
+    """Return ``text`` without the characters that XML cannot hold even when they are escaped."""
     return re.sub("[\ufffe\uffff]", "�", escape(text))

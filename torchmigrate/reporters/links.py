@@ -1,4 +1,4 @@
-"""Where a reader finds more: the project's home, and the page of a rule."""
+"""Public addresses: the project's home, and the documentation page of a rule."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from torchmigrate.model.rule import Rule
 HOME = "https://github.com/torchmigrate/torchmigrate"
 
 _OTHERS = "Z"
-"""What the codes of rules of other packages begin with, whose pages are elsewhere."""
+"""The first letter of the codes of other packages' rules, whose documentation is elsewhere."""
 
 
 def page(rule: Rule | None) -> str:
-    """The address of a rule's page; "" of a rule that is not known, or of another package."""
+    """Return the address of a rule's page, or "" for an unknown rule or one of another package."""
     if rule is None or rule.code.startswith(_OTHERS):
         return ""
     return f"{HOME}/blob/main/docs/rules/{rule.code}.md"

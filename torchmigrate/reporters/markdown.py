@@ -1,6 +1,6 @@
-"""A page in GitHub's Markdown, for the summary of a job or a comment: counts by rule, then the findings.
+"""GitHub-flavored Markdown for a job summary or a comment: counts by rule, then the findings.
 
-Nothing of the project in it is markup, a mention or HTML.
+Text from the project is escaped, so that it cannot become markup, a mention or HTML.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from torchmigrate.reporters.links import page
 from torchmigrate.reporters.report import Report, all_findings, count, place, position
 
 MAX_ROWS = 100
-"""Rows of a list: a summary of a job may have one mebibyte, a comment 65,536 characters."""
+"""Rows of a table: a job summary may hold one mebibyte, a comment 65,536 characters."""
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Writes the page; findings that `show` does not name are counted only."""
+    """Write the page; findings that the setting ``show`` leaves out are only counted."""
     out.write(f"## torchmigrate\n\n{'; '.join(_counted(report))}.\n")
     errors = [error for result in results for error in result.errors]
     if errors:

@@ -1,4 +1,4 @@
-"""What fixing did, as Markdown for the description of a pull request."""
+"""Markdown for the description of a pull request: what `fix` changed and what is left."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from torchmigrate.model.vocabulary import Safety
 from torchmigrate.reporters.report import Report, all_findings, count
 
 MAX_FILES = 10
-"""Files that are named of a rule."""
+"""How many files are named for a rule."""
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Writes what changed by rule, what is left and why, and where the facts come from. ``results`` are what is left."""
+    """Write what changed by rule, what is left and why, and the sources of the facts; ``results`` hold what is left."""
     out.write("".join(f"{line}\n" for line in _lines(results, report)))
 
 
@@ -43,7 +43,7 @@ def _changed(report: Report) -> Iterator[str]:
     for finding in report.applied:
         by_code.setdefault(finding.code, []).append(finding)
     if not by_code:
-        yield "Nothing is changed."
+        yield "Nothing changes."
         return
     yield "### What changes"
     yield ""
@@ -78,4 +78,4 @@ def _left(results: Iterable[FileResult], report: Report) -> Iterator[str]:
         yield f"- **{plain(name)}** {severity}: {said(message)}{times}"
     for result in results:
         for error in result.errors:
-            yield f"- {code(error.path)} is left as it was: {said(error.message)}"
+            yield f"- {code(error.path)} was not changed: {said(error.message)}"

@@ -1,4 +1,4 @@
-"""Reviewdog's diagnostic format, for comments in reviews on any host.
+"""Reviewdog's diagnostic format, for review comments on any host.
 
 Source: https://github.com/reviewdog/reviewdog/tree/master/proto/rdf
 """
@@ -19,7 +19,7 @@ SEVERITIES = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.INF
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Writes one result with all diagnostics; nothing is folded."""
+    """Write one result object with every diagnostic, whatever the setting ``show`` says."""
     dump(
         {
             "source": {"name": "torchmigrate", "url": HOME},
@@ -51,7 +51,7 @@ def _diagnostic(finding: Finding, report: Report) -> dict[str, Any]:
         made["code"]["url"] = address
     if finding.path:
         made["location"] = location
-    # Lines of a cell are not lines of the notebook's file.
+    # A cell's line numbers are not those of the notebook file.
     if where is not None and where.cell is None:
         if (lies := _range(finding, where)) is not None:
             location["range"] = lies
@@ -61,7 +61,7 @@ def _diagnostic(finding: Finding, report: Report) -> dict[str, Any]:
 
 
 def _suggestion(finding: Finding) -> dict[str, Any] | None:
-    """The fix, where it is one edit of the lines that are shown: several suggestions would be a choice of one."""
+    """Return the fix if it is one edit within the shown lines; Reviewdog takes several suggestions for alternatives."""
     fix = finding.fix
     if fix is None or fix.joint is not None or len(fix.edits) != 1:
         return None
@@ -70,7 +70,7 @@ def _suggestion(finding: Finding) -> dict[str, Any] | None:
 
 
 def _range(finding: Finding, where: Location) -> dict[str, Any] | None:
-    """A place among the finding's source lines, columns in UTF-8 bytes; None outside of them."""
+    """Return a range within the finding's source lines, columns in UTF-8 bytes from 1, or None outside of them."""
     start = _position(finding, where.line, where.column)
     end = _position(finding, where.end_line, where.end_column)
     return None if start is None or end is None else {"start": start, "end": end}

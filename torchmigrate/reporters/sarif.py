@@ -25,13 +25,13 @@ LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Writes a log with one run."""
+    """Write a SARIF log with one run."""
     dump(document(results, report), out)
     out.write("\n")
 
 
 def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
-    """The log that `write` writes, with iterators for its lists of findings and errors."""
+    """Return the log, with iterators where the JSON has lists of findings and errors."""
     codes = sorted({finding.code for finding in all_findings(results)})
     prints = Fingerprints()
     return {
@@ -84,7 +84,7 @@ def _rule(code: str, report: Report) -> dict[str, Any]:
 
 
 def _level(rule: Rule, report: Report) -> str:
-    """Of most findings of a rule: what its versions mean at the target."""
+    """Return the level that the rule's versions mean at the target, which most of its findings have."""
     target = report.settings.target_version
     return LEVELS[versions.severity(target, rule.deprecated, rule.breaks)]
 
@@ -101,7 +101,7 @@ def _result(finding: Finding, codes: list[str], prints: Fingerprints) -> dict[st
         result["properties"] = {"source": finding.source}
     if finding.path:
         physical: dict[str, Any] = {"artifactLocation": _artifact(finding.path)}
-        # A notebook's cell has lines of its own, which are no lines of its file.
+        # A cell's line numbers are not those of the notebook file.
         if finding.location is not None and finding.location.cell is None:
             physical["region"] = _region(finding.location)
         result["locations"] = [{"physicalLocation": physical}]
@@ -146,7 +146,7 @@ def _notification(error: FileError) -> dict[str, Any]:
 
 
 def _artifact(path: str) -> dict[str, Any]:
-    """A relative path as a relative reference, an absolute one as a ``file`` URI."""
+    """Return a relative path as a relative reference, and an absolute one as a ``file`` URI."""
     uri = quote(os.fsencode(path.replace(os.sep, "/")))
     if os.path.isabs(path):
         return {"uri": "file://" + (uri if uri.startswith("/") else "/" + uri)}

@@ -1,4 +1,4 @@
-"""How many findings each rule gave; what `--statistics` prints in place of the findings."""
+"""The number of findings of each rule, which `--statistics` prints instead of the findings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torchmigrate.reporters.report import Report, all_findings
 
 
 def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Writes a line per rule and severity, the most frequent first."""
+    """Write a line per rule and severity, the most frequent first."""
     counts: dict[tuple[str, Severity], int] = {}
     for result in results:
         for error in result.errors:

@@ -1,4 +1,4 @@
-"""JSON that is written while it is made, so that a long list takes no more memory than a short one."""
+"""JSON written piece by piece, so that a long list takes no more memory than a short one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _INDENT = "  "
 
 
 def dump(value: object, out: IO[str], margin: str = "\n") -> None:
-    """Writes what ``json.dump(value, out, indent=2)`` does, where iterators may stand for lists."""
+    """Write what ``json.dump(value, out, indent=2)`` writes, with iterators accepted as lists."""
     inner = margin + _INDENT
     if isinstance(value, Mapping) and value:
         for number, (key, item) in enumerate(value.items()):
@@ -31,5 +31,5 @@ def dump(value: object, out: IO[str], margin: str = "\n") -> None:
 
 
 def _text(value: object) -> str:
-    """JSON in which runners of workflows see no command, as `torchmigrate.console.terminal.escape` says."""
+    """Return JSON without anything that a CI runner takes for a command; see `torchmigrate.console.terminal.escape`."""
     return COMMAND.sub(r"#\\u0023", json.dumps(value))

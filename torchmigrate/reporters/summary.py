@@ -1,5 +1,4 @@
-"""What a run comes to, in a few lines: what breaks and what warns, what can be fixed, what was looked at and what was not,
-and what to type next."""
+"""The end of the format ``full``: what breaks and warns, what can be fixed, what was checked, and the next command."""
 
 from __future__ import annotations
 
@@ -14,14 +13,14 @@ from torchmigrate.reporters.concise import COLORS, counts, paint
 from torchmigrate.reporters.report import Report, count
 
 MAX_RULES = 8
-"""Rules that are named of what breaks, and of what warns."""
+"""How many rules are named among those that break, and among those that warn."""
 
 _LABEL = 15
-"""Columns before the text of a line."""
+"""The number of columns before the text of a line."""
 
 
 def lines(report: Report) -> Iterator[str]:
-    """The summary."""
+    """Yield the lines of the summary."""
     yield from _wrapped(f"{counts(report, with_fixes=False)}.", report)
     target = render(report.settings.target_version)
     for severity, verb in ((Severity.ERROR, "breaks"), (Severity.WARNING, "warns")):
@@ -30,8 +29,8 @@ def lines(report: Report) -> Iterator[str]:
             yield from _labelled(label, f"with torch {target}: {_rules(report, severity)}", report)
     if report.findings:
         yield from _labelled("fixable".ljust(_LABEL), _fixable(report), report)
-    yield from _labelled("looked at".ljust(_LABEL), _looked_at(report), report)
-    yield from _labelled("not looked at".ljust(_LABEL), _left_out(report), report)
+    yield from _labelled("checked".ljust(_LABEL), _looked_at(report), report)
+    yield from _labelled("not checked".ljust(_LABEL), _left_out(report), report)
     for number, (command, about) in enumerate(_next(report)):
         label = "next" if number == 0 else ""
         yield shown(f"{label:<{_LABEL}}{command}  # {about}")
@@ -48,7 +47,7 @@ def _fixable(report: Report) -> str:
     by_hand = report.findings - report.fixable - report.hidden_unsafe - report.waiting
     parts = [
         (report.fixable, "by `torchmigrate fix`"),
-        (report.hidden_unsafe, "more with --unsafe, to be reviewed"),
+        (report.hidden_unsafe, "more with --unsafe, after review"),
         (report.waiting, "after other changes"),
         (by_hand, "by hand"),
     ]
@@ -56,11 +55,11 @@ def _fixable(report: Report) -> str:
 
 
 def _looked_at(report: Report) -> str:
-    """Which files, and which rules looked for what."""
+    """Return which files were checked, and by which rules."""
     by_kind = Counter(map(_kind, report.paths))
     files = ", ".join(f"{number} {kind}" for kind, number in by_kind.most_common())
     settings = report.settings
-    rules = f"only {', '.join(settings.select)}" if settings.select else "all that are on by default"
+    rules = f"only {', '.join(settings.select)}" if settings.select else "all enabled by default"
     rules += f" and {', '.join(settings.extend_select)}" if settings.extend_select else ""
     rules += f", without {', '.join(settings.ignore)}" if settings.ignore else ""
     return escape(f"{files or 'no files'}; rules: {rules}; every public name of torch {KNOWN}")
@@ -74,30 +73,30 @@ def _kind(path: str) -> str:
 
 
 def _left_out(report: Report) -> str:
-    parts = ["what .gitignore and `exclude` leave out (--show-files lists the rest)"]
+    parts = ["files excluded by .gitignore or `exclude` (--show-files lists the others)"]
     if report.errors:
-        parts.insert(0, f"{count(report.errors, 'file')} with an error, see above")
+        parts.insert(0, f"{count(report.errors, 'file')} with an error (see above)")
     if report.suppressed:
-        parts.insert(0, f"{count(report.suppressed, 'finding')} that comments silence")
-    return f"{'; '.join(parts)}; numerics and behaviour that no name or argument shows"
+        parts.insert(0, f"{count(report.suppressed, 'finding')} suppressed by comments")
+    return f"{'; '.join(parts)}; numerics, and behavior that no name or argument shows"
 
 
 def _next(report: Report) -> Iterator[tuple[str, str]]:
-    """The two commands that most people want to type next."""
+    """Yield the two commands that most people want to type next, each with a comment."""
     given = report.invocation
     if report.settings.target_version != NEWEST and "--target-version" not in given:
         given = f" --target-version {render(report.settings.target_version)}{given}"
     if report.fixable and not report.written:
-        yield f"torchmigrate fix{given}", "the diff of what can be proved; --apply writes it"
+        yield f"torchmigrate fix{given}", "show the diff of the safe fixes; --apply writes it"
     elif report.hidden_unsafe:
-        yield f"torchmigrate fix --unsafe{given}", "the diff of what is right in the usual case"
+        yield f"torchmigrate fix --unsafe{given}", "show the diff of the unsafe fixes, for review"
     elif report.findings:
         worst = max(report.rules_found, key=lambda found: (found[1].rank, report.rules_found[found]))
-        yield f"torchmigrate explain {escape(worst[0])}", "what it is about, and where that is written"
+        yield f"torchmigrate explain {escape(worst[0])}", "show what the rule is about"
     if report.findings:
-        yield f"torchmigrate plan{given}", "what to do in which order"
+        yield f"torchmigrate plan{given}", "show what to do in which order"
     else:
-        yield "torchmigrate probe", "whether this machine can run the target"
+        yield "torchmigrate probe", "check whether this machine can run the target"
 
 
 def _labelled(label: str, text: str, report: Report) -> list[str]:

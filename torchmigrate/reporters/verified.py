@@ -1,4 +1,4 @@
-"""What a command of the project has said about fixes, for reports."""
+"""The result of ``fix --verify``, for reports."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What a command of the project said about the fixes."""
+    """What the ``--verify`` command showed about the fixes."""
 
     command: str
     runs: int
-    """How often it ran."""
+    """How often the command ran."""
     kept: int
     left_out: tuple[tuple[Finding, str], ...]
-    """The fixes that are not applied, and what they break."""
+    """The fixes that were not applied, each with what it breaks."""
     notes: tuple[str, ...]
-    """What is to be known of the command."""
+    """Remarks on the command, such as tests that fail without any fix."""
     passed_before: int | None
-    """How many tests passed without fixes, if it says so."""
+    """How many tests passed before fixing, if the command reports it."""
     passed_after: int | None
-    """And with those that are kept."""
+    """How many tests passed with the kept fixes, if the command reports it."""

@@ -1,4 +1,4 @@
-"""What can be done about the findings of a document: their fixes, and comments that silence them."""
+"""The code actions for the findings of a document: their fixes, and comments that suppress them."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from torchmigrate.text.source import Source, SourceError
 
 
 class Todo(NamedTuple):
-    """What an action does, in values that travel to the editor and back."""
+    """What an action does, as values that travel to the editor and back."""
 
     kind: str
-    """``fix`` or ``silence``, of one finding; or ``all`` for what `torchmigrate fix` would do to the file."""
+    """``fix`` or ``silence`` for one finding, or ``all`` for everything that `torchmigrate fix` would do to the file."""
     code: str = ""
     start: int = 0
     end: int = 0
 
     @classmethod
     def about(cls, kind: str, finding: Finding) -> Todo:
-        """What is to be done about a finding."""
+        """Return the request to do something about a finding."""
         span = finding.span or Span(0, 0)
         return cls(kind, finding.code, span.start, span.end)
 
     def means(self, finding: Finding) -> bool:
-        """Whether this is about that finding."""
+        """Return whether the request is about that finding."""
         return finding.code == self.code and finding.span == (self.start, self.end)
 
 
 class Action(NamedTuple):
-    """An offer."""
+    """One entry of the editor's list of code actions."""
 
     title: str
     todo: Todo
     diagnostic: Diagnostic | None = None
-    """What it is about, if it is about one thing."""
+    """The diagnostic that the action resolves, if there is a single one."""
     preferred: bool = False
-    """Whether it is what most people want."""
+    """Whether most people want this action."""
 
 
 class Change(NamedTuple):
@@ -56,7 +56,7 @@ class Change(NamedTuple):
 
 
 class Actions:
-    """The actions on what is open in a workspace. ``name_of`` gives the name (URI) of a file on the disk."""
+    """The code actions for the open documents of a workspace. ``name_of`` returns the URI of a file on the disk."""
 
     def __init__(self, workspace: Workspace, encoding: Encoding, name_of: Callable[[str], str]) -> None:
         self.encoding = encoding
@@ -65,7 +65,7 @@ class Actions:
         self._last: tuple[object, FileResult] = (None, FileResult(""))
 
     def offered(self, documents: Documents, place: str, text: str, where: Range) -> list[Action]:
-        """What can be done about the findings in a range of one of a document's texts. Raises ConfigError."""
+        """Return the actions for the findings in a range of one text of a document. Raises ConfigError."""
         made: list[Action] = []
         for finding, diagnostic in self._shown(documents, place):
             if diagnostic.text == text and diagnostic.range.meets(where):
@@ -73,7 +73,7 @@ class Actions:
         return sorted(made, key=lambda action: action.todo.kind)
 
     def fixes_all(self, documents: Documents, place: str) -> bool:
-        """Whether `torchmigrate fix` would change the document. Raises ConfigError."""
+        """Return whether `torchmigrate fix` would change the document. Raises ConfigError."""
         unsafe = self._workspace.project_of(place).settings_of(place).unsafe_fixes
         allowed = (Safety.SAFE, Safety.UNSAFE) if unsafe else (Safety.SAFE,)
         return any(
@@ -81,7 +81,7 @@ class Actions:
         )
 
     def done(self, documents: Documents, place: str, todo: Todo) -> list[Change]:
-        """What doing that changes; nothing where it turns out to be impossible. Raises ConfigError."""
+        """Return the changes that an action makes, or none if it has become impossible. Raises ConfigError."""
         project = self._workspace.project_of(place)
         if todo.kind == "all":
             return self._changes(documents, project.fixed(texts(documents), [place]))
@@ -97,14 +97,14 @@ class Actions:
         return self._changes(documents, project.fixed(texts(documents), places, _only(found), unsafe=unsafe))
 
     def codes(self, documents: Documents, place: str, text: str, where: Range) -> list[str]:
-        """The rules whose findings lie in a range. Raises ConfigError."""
+        """Return the codes of the rules with findings in a range. Raises ConfigError."""
         result = self._workspace.project_of(place).check(texts(documents), [place]).get(place)
         shown = diagnostics(documents[place], result) if result is not None else ()
         found = (one.code for _, one in shown if one.text == text and one.range.meets(where))
         return [code for code in dict.fromkeys(found) if code is not None]
 
     def _shown(self, documents: Documents, place: str) -> Iterator[tuple[Finding, Diagnostic]]:
-        """The findings with the edits of their fixes; asked for again while nothing changes, they are at hand."""
+        """Yield the findings with the edits of their fixes; the last result is reused while nothing changes."""
         state = (place, documents, self._workspace.generation)
         if self._last[0] != state:
             result = self._workspace.project_of(place).check(texts(documents), [place], edits=True).get(place)
@@ -130,11 +130,11 @@ def _about(finding: Finding, diagnostic: Diagnostic) -> Iterator[Action]:
     elif fix is not None and fix.safety is Safety.UNSAFE:
         yield Action(f"{fix.title} (unsafe)", Todo.about("fix", finding), diagnostic)
     if not finding.code.startswith("XX"):
-        yield Action(f"Silence {finding.code} here", Todo.about("silence", finding), diagnostic)
+        yield Action(f"Suppress {finding.code} here", Todo.about("silence", finding), diagnostic)
 
 
 def _only(wanted: Finding) -> Callable[[Finding], bool]:
-    """Agrees to the fix of one finding, and to the other parts of a joint one."""
+    """Return a function that agrees to the fix of one finding, and to the other parts of a multi-file fix."""
     joint = wanted.fix.joint if wanted.fix is not None else None
     asked = False
 
@@ -151,7 +151,7 @@ def _only(wanted: Finding) -> Callable[[Finding], bool]:
 
 
 def _silenced(project: Project, documents: Documents, place: str, finding: Finding) -> dict[str, bytes]:
-    """The content with a comment that silences a finding, and does nothing else; nothing where none can."""
+    """Return the content with a comment that suppresses a finding and has no other effect, or nothing if that is impossible."""
     before = project.check(texts(documents), [place]).get(place)
     if before is None:
         return {}
@@ -167,6 +167,6 @@ def _silenced(project: Project, documents: Documents, place: str, finding: Findi
 
 
 def _is_less(after: FileResult, before: FileResult, code: str) -> bool:
-    """Whether findings of this rule are gone, and all others are as before."""
+    """Return whether findings of one rule are gone and all others are as before."""
     left, found = (Counter((one.code, one.message) for one in result.findings) for result in (after, before))
     return left < found and {gone for gone, _ in found - left} == {code}

@@ -1,4 +1,4 @@
-"""When documents are looked at: soon after a change, one after the other, and again while nothing else is to be done."""
+"""The order in which documents are checked: the changed one soon, the others when the editor is idle."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 
 DEBOUNCE = 0.01
-"""Seconds to wait for what else is typed at once: a paste, several cursors."""
+"""Seconds to wait for simultaneous changes, such as those of several cursors."""
 
 IDLE = 0.3
-"""Seconds without a change after which the documents that another one may matter to are looked at again."""
+"""Seconds without a change after which the documents that a change may affect are checked again."""
 
 
 class Checks:
-    """Calls ``look`` for the documents that have changed, the last one first, and then for those that are stale.
+    """Calls ``look`` for changed documents, the latest first, and then for documents that may be affected.
 
-    A document that changes while it is looked at has its turn again.
+    A document that changes while it is being checked is checked again.
+
     """
 
     def __init__(
@@ -32,14 +33,14 @@ class Checks:
         self._task: asyncio.Task[None] | None = None
 
     def changed(self, place: str, others: Iterable[str] = ()) -> None:
-        """A document has changed, which may matter to ``others``."""
+        """Schedule the check of a changed document, and later of ``others``, which the change may affect."""
         self._changed.pop(place, None)
         self._changed[place] = None
         self._more.set()
         self.stale(others)
 
     def stale(self, places: Iterable[str], *, refreshed: bool = False) -> None:
-        """Something has changed that may matter to these documents; ``refreshed``: what is known of the files, too."""
+        """Schedule the check of documents that may be affected; ``refreshed`` first reads the list of files again."""
         self._stale.update(dict.fromkeys(places))
         self._refreshing |= refreshed
         if refreshed:
@@ -48,7 +49,7 @@ class Checks:
             self._task = asyncio.create_task(self._run())
 
     def stop(self) -> None:
-        """Nothing is looked at any more."""
+        """Cancel all checks."""
         if self._task is not None:
             self._task.cancel()
 
@@ -68,7 +69,7 @@ class Checks:
                 await self._look(place)
 
     async def _waited(self, seconds: float) -> bool:
-        """Whether there is more to be done before so many seconds are over."""
+        """Return whether something more urgent arrives within the given number of seconds."""
         with contextlib.suppress(asyncio.TimeoutError):
             return await asyncio.wait_for(self._more.wait(), seconds)
         return False

@@ -1,4 +1,4 @@
-"""What an editor has open: its content as the file would have it, and the way back from findings to positions."""
+"""Open documents: the content that their file would have, and the text positions of findings."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from torchmigrate.server.positions import Encoding, Lines, Position, Range, Text
 from torchmigrate.text.source import Source, SourceError
 
 Edits = Mapping[str, list[TextEdit]]
-"""By the name (URI) of the text that they are for."""
+"""The edits of several texts, by URI."""
 
 
 class Document(Protocol):
-    """A file that is open, in one state: a change makes another one."""
+    """An open file in one state; a change creates another document."""
 
     name: str
-    """The URI by which the editor knows it."""
+    """The URI by which the editor knows the file."""
 
     @property
     def data(self) -> bytes:
-        """What the file would hold if it were saved now."""
+        """The bytes that the file would hold if it were saved now."""
 
     def texts(self) -> Iterator[str]:
-        """The names (URIs) of the texts that it consists of."""
+        """Return the URIs of the texts that the document consists of."""
 
     def version_of(self, name: str) -> int | None:
-        """Which of its states one of its texts is in, as the editor counts them; None where it is not open."""
+        """Return the editor's version number of one of the texts; None if it is not open."""
 
     def place(self, location: Location) -> tuple[str, Range]:
-        """In which of its texts a location lies, and where."""
+        """Return the URI of the text in which a location lies, and the range there."""
 
     def edits(self, after: bytes) -> Edits:
-        """What has to change in its texts for the file to hold ``after``."""
+        """Return the edits after which the file would hold ``after``."""
 
 
 class TextDocument:
@@ -49,7 +49,7 @@ class TextDocument:
         self._encoding = encoding
 
     def changed(self, version: int | None, changes: Sequence[tuple[Range | None, str]]) -> TextDocument:
-        """The document with texts put in the place of ranges, one after the other; without a range, of all."""
+        """Return the document with ranges replaced by texts, one after the other; a range of None is the whole text."""
         lines = self.lines
         for where, text in changes:
             lines = Lines(text if where is None else lines.replaced(TextEdit(where, text)), self._encoding)
@@ -57,7 +57,7 @@ class TextDocument:
 
     @property
     def data(self) -> bytes:
-        """What the file would hold, in the encoding that it declares; as UTF-8 where that cannot express it."""
+        """The bytes of the file in the encoding that it declares, or in UTF-8 if that cannot represent the text."""
         return self._encoded[0]
 
     @property
@@ -67,7 +67,7 @@ class TextDocument:
 
     @cached_property
     def _encoded(self) -> tuple[bytes, str]:
-        """The content, and the codec that made it."""
+        """The content, and the name of its encoding."""
         plain = self.lines.text.encode("utf-8", "surrogatepass")
         try:
             codec = Source.read(self.name, plain).encoding
@@ -76,31 +76,31 @@ class TextDocument:
             return plain, "utf-8"
 
     def texts(self) -> Iterator[str]:
-        """Its own name."""
+        """Return the URI of the document itself."""
         yield self.name
 
     def version_of(self, name: str) -> int | None:
-        """Its version."""
+        """Return the version of the document."""
         return self.version
 
     def place(self, location: Location) -> tuple[str, Range]:
-        """Where a location lies."""
+        """Return the URI of the document and the range of a location."""
         return self.name, located(self.lines, location)
 
     def edits(self, after: bytes) -> Edits:
-        """What has to change, by whole lines."""
+        """Return edits of whole lines."""
         return {self.name: edits(self.lines, after.decode(self.codec))}
 
 
 class CellText(NamedTuple):
-    """A cell of a notebook; ``language`` is None where it holds no code."""
+    """A cell of a notebook; ``language`` is None for a cell without code."""
 
     text: TextDocument
     language: str | None
 
 
 class NotebookDocument:
-    """A notebook: each of its cells is a text with a name of its own."""
+    """A notebook, each cell of which is a text with its own URI."""
 
     def __init__(self, name: str, version: int | None, cells: Sequence[CellText]) -> None:
         self.name = name
@@ -109,7 +109,7 @@ class NotebookDocument:
 
     @cached_property
     def data(self) -> bytes:
-        """A notebook with these cells; of what else the file holds nothing matters here."""
+        """A notebook file with these cells, without outputs and metadata, which no rule reads."""
         cells = [
             {
                 "cell_type": "markdown" if cell.language is None else "code",
@@ -123,22 +123,22 @@ class NotebookDocument:
         return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
 
     def texts(self) -> Iterator[str]:
-        """The names of its cells."""
+        """Return the URIs of the cells."""
         return (cell.text.name for cell in self.cells)
 
     def version_of(self, name: str) -> int | None:
-        """The version of a cell's text."""
+        """Return the version of a cell's text."""
         return next((cell.text.version for cell in self.cells if cell.text.name == name), None)
 
     def place(self, location: Location) -> tuple[str, Range]:
-        """The cell in which a location lies, and where."""
+        """Return the URI of the cell in which a location lies, and the range there."""
         if location.cell is None or not 0 < location.cell <= len(self.cells):
             nowhere = Position(0, 0)
             return next(self.texts(), self.name), Range(nowhere, nowhere)
         return self.cells[location.cell - 1].text.place(location)
 
     def edits(self, after: bytes) -> Edits:
-        """What has to change in each of its cells."""
+        """Return edits of whole lines for each changed cell."""
         sources = [cell["source"] for cell in json.loads(after)["cells"]]
         texts = [source if isinstance(source, str) else "".join(source) for source in sources]
         return {
@@ -149,7 +149,7 @@ class NotebookDocument:
 
 
 def located(lines: Lines, location: Location) -> Range:
-    """Where in a text a location lies, which does not count the byte order mark that the text may have."""
+    """Return the range of a location in a text; locations do not count a byte order mark, ranges do."""
     mark = lines.text.startswith("\ufeff")
 
     def position(line: int, column: int) -> Position:
@@ -163,6 +163,6 @@ def located(lines: Lines, location: Location) -> Range:
 
 
 def location_of(error: FileError) -> Location:
-    """The place of an error: what is left of its line, or the first line where it names none."""
+    """Return the location of an error: the rest of its line, or the first line if the error names none."""
     line, column = error.line or 1, error.column or 1
     return Location(line, column, line, sys.maxsize, error.cell)

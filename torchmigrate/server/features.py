@@ -1,4 +1,4 @@
-"""Which message of the protocol leads where."""
+"""The handlers of the protocol's messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torchmigrate.server.server import Server, path_of
 
 
 def made(cache_folder: str | None, explained: Callable[[str], str | None]) -> Server:
-    """A server that understands the messages below; see `Server`."""
+    """Return a server with a handler for each message; see `Server`."""
     server = Server(cache_folder, explained)
     for method, feature, options in (
         (types.INITIALIZE, _initialize, None),
@@ -76,7 +76,7 @@ def _set_folders(ls: Server) -> None:
 
 
 def _configuration(ls: Server, params: types.DidChangeConfigurationParams) -> None:
-    """Nothing: settings are those of the project, which its files say."""
+    """Do nothing: settings come from the project's files, not from the editor."""
 
 
 def _opened(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
@@ -162,7 +162,7 @@ def _on_disk(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
 
 
 def _noted(ls: Server, uri: str) -> None:
-    """A file was saved, perhaps for the first time: an editor that watches none says so in no other way."""
+    """Check what a save changes on the disk; an editor without file watching reports new files only in this way."""
     path = path_of(uri)
     if path is not None:
         ls.expect(path)
@@ -181,19 +181,19 @@ async def _actions(ls: Server, params: types.CodeActionParams) -> list[types.Cod
         where = messages.range_of(params.range)
         offers += await ls.guarded(ls.actions.offered, documents, place, uri, where) or []
     if _wants(only, messages.FIX_ALL) and await ls.guarded(ls.actions.fixes_all, documents, place):
-        offers.append(Action("Fix all that is safe (torchmigrate)", Todo("all")))
+        offers.append(Action("Apply all safe fixes (torchmigrate)", Todo("all")))
     made = [messages.action(offer, uri, document.version_of(uri)) for offer in offers]
     return made if _resolves(ls) else [await _resolved(ls, one) for one in made]
 
 
 def _wants(only: Sequence[types.CodeActionKind | str] | None, kind: str) -> bool:
-    """Whether actions of a kind are asked for: a kind stands for all those that continue it."""
+    """Return whether actions of a kind are requested; ``a`` requests ``a.b`` too."""
     asked = [getattr(one, "value", one) for one in only or ()]
     return only is None or any(kind == one or kind.startswith(f"{one}.") or not one for one in asked)
 
 
 def _resolves(ls: Server) -> bool:
-    """Whether the editor asks for the edits when an action is taken."""
+    """Return whether the editor asks for the edits of an action when it is chosen."""
     document = ls.client_capabilities.text_document
     action = document.code_action if document else None
     support = action.resolve_support if action else None

@@ -1,4 +1,4 @@
-"""The protocol's types from ours, and back."""
+"""Conversions between the protocol's types and this package's."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SEVERITIES = {
 
 
 def range_of(where: types.Range) -> Range:
-    """A range that the editor has sent."""
+    """Return a range that the editor has sent."""
     start, end = where.start, where.end
     return Range(Position(start.line, start.character), Position(end.line, end.character))
 
 
 def diagnostic(one: Diagnostic) -> types.Diagnostic:
-    """What the editor shows."""
+    """Return the diagnostic for the editor."""
     return types.Diagnostic(
         range=_range(one.range),
         message=one.message,
@@ -41,7 +41,7 @@ def diagnostic(one: Diagnostic) -> types.Diagnostic:
 
 
 def action(one: Action, name: str, version: int | None) -> types.CodeAction:
-    """An offer, whose edits are made when it is taken; ``name`` and ``version`` are the document's."""
+    """Return the code action for the editor, without edits; ``name`` and ``version`` are the document's."""
     kind: str = FIX_ALL if one.todo.kind == "all" else types.CodeActionKind.QuickFix.value
     return types.CodeAction(
         title=one.title,
@@ -53,7 +53,7 @@ def action(one: Action, name: str, version: int | None) -> types.CodeAction:
 
 
 def asked(data: Any) -> tuple[str, int | None, Todo]:
-    """The document, its version, and what is to be done, as `action` has sent them. Raises ValueError for anything else."""
+    """Return the document, its version and the request, as `render_action` has sent them. Raises ValueError for anything else."""
     try:
         return data["name"], data["version"], Todo(*data["todo"])
     except (TypeError, LookupError) as error:
@@ -61,7 +61,7 @@ def asked(data: Any) -> tuple[str, int | None, Todo]:
 
 
 def workspace_edit(changes: Iterable[Change], *, versioned: bool) -> types.WorkspaceEdit:
-    """Edits of several texts, with the versions of those that are open if the editor takes them."""
+    """Return the edits of several texts, with the versions of open ones if the editor supports that."""
     texts: dict[str, list[types.TextEdit]] = {}
     versions: dict[str, int | None] = {}
     for change in changes:
@@ -84,7 +84,7 @@ def workspace_edit(changes: Iterable[Change], *, versioned: bool) -> types.Works
 def changes_of(
     events: Sequence[types.TextDocumentContentChangeEvent],
 ) -> list[tuple[Range | None, str]]:
-    """What has been typed."""
+    """Return the ranges and texts of an incremental change; a range of None is the whole text."""
     return [
         (
             range_of(event.range) if isinstance(event, types.TextDocumentContentChangePartial) else None,
@@ -95,12 +95,12 @@ def changes_of(
 
 
 def text_of(item: types.TextDocumentItem, encoding: Encoding) -> TextDocument:
-    """A text that is opened."""
+    """Return the document of a text that is opened."""
     return TextDocument(item.uri, item.version, item.text, encoding)
 
 
 def cell_of(cell: types.NotebookCell, item: types.TextDocumentItem, encoding: Encoding) -> CellText:
-    """A cell of a notebook that is opened."""
+    """Return the cell of a notebook that is opened."""
     is_code = cell.kind == types.NotebookCellKind.Code
     return CellText(text_of(item, encoding), item.language_id if is_code else None)
 

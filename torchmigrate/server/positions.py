@@ -1,4 +1,4 @@
-"""Positions as the Language Server Protocol counts them: lines and units from 0, in an encoding that is agreed on."""
+"""Positions of the Language Server Protocol: lines and units count from 0, in a negotiated encoding."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-"""What ends a line there, as it does in Python; `str.splitlines` knows more, a form feed for one."""
+"""A line end of the protocol, the same as Python's; `str.splitlines` knows more, such as the form feed."""
 
 
 class Encoding(enum.Enum):
-    """What a position counts within its line."""
+    """The unit in which positions count characters within a line."""
 
     UTF8 = "utf-8"
     UTF16 = "utf-16"
     UTF32 = "utf-32"
 
     def length(self, text: str) -> int:
-        """How many units ``text`` has."""
+        """Return the number of units in ``text``."""
         if self is Encoding.UTF32 or text.isascii():
             return len(text)
         if self is Encoding.UTF16:
@@ -27,7 +27,7 @@ class Encoding(enum.Enum):
         return len(text.encode("utf-8", "surrogatepass"))
 
     def index(self, text: str, units: int) -> int:
-        """How many characters of ``text`` the first ``units`` are; one that they split counts as not begun."""
+        """Return how many whole characters the first ``units`` units of ``text`` are."""
         if self is Encoding.UTF32 or text.isascii():
             return min(units, len(text))
         for index, character in enumerate(text):
@@ -45,25 +45,25 @@ class Position(NamedTuple):
 
 
 class Range(NamedTuple):
-    """What lies between two places."""
+    """The text between two positions."""
 
     start: Position
     end: Position
 
     def meets(self, other: Range) -> bool:
-        """Whether the ranges share a character or an edge: a cursor at the end of a word is at the word."""
+        """Return whether the ranges share a character or an edge; a cursor at the end of a word touches the word."""
         return self.start <= other.end and other.start <= self.end
 
 
 class TextEdit(NamedTuple):
-    """Puts a text in the place of a range."""
+    """The replacement of a range by a text."""
 
     range: Range
     text: str
 
 
 class Lines:
-    """The lines of a text."""
+    """A text and the offsets of its lines, in characters."""
 
     def __init__(self, text: str, encoding: Encoding) -> None:
         self.text = text
@@ -75,34 +75,34 @@ class Lines:
         return len(self.starts)
 
     def line(self, number: int) -> str:
-        """The line with this number, from 0, with its end."""
+        """Return the line with this number, from 0, including its line end."""
         end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
         return self.text[self.starts[number] : end]
 
     def offset(self, position: Position) -> int:
-        """The index of a position; as the protocol says, one behind a line's end is there, and one behind the text too."""
+        """Return the offset of a position in characters; positions past a line or the text mean its end."""
         if position.line >= len(self.starts):
             return len(self.text)
         line = self.line(position.line).rstrip("\r\n")
         return self.starts[position.line] + self._encoding.index(line, position.character)
 
     def position(self, offset: int) -> Position:
-        """The position of an index."""
+        """Return the position of an offset in characters."""
         line = bisect_right(self.starts, offset) - 1
         return Position(line, self._encoding.length(self.text[self.starts[line] : offset]))
 
     def range(self, start: int, end: int) -> Range:
-        """The range between two indexes."""
+        """Return the range between two offsets in characters."""
         return Range(self.position(start), self.position(end))
 
     def replaced(self, edit: TextEdit) -> str:
-        """The text with an edit made."""
+        """Return the text after an edit."""
         start, end = self.offset(edit.range.start), self.offset(edit.range.end)
         return self.text[:start] + edit.text + self.text[max(start, end) :]
 
 
 def edits(before: Lines, after: str) -> list[TextEdit]:
-    """What makes ``after`` of ``before``, by whole lines, in order."""
+    """Return the edits of whole lines that turn ``before`` into ``after``, in order."""
     import difflib
 
     old = [before.line(number) for number in range(len(before))]

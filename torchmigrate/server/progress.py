@@ -1,4 +1,4 @@
-"""The bar that an editor shows while a project is looked at for the first time."""
+"""The progress bar that an editor shows while a project is checked for the first time."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pygls.lsp.server import LanguageServer
 
 
 class Stopped(Exception):
-    """The server ends, and with it what it does."""
+    """Raised in the work in progress when the server stops."""
 
 
 _PATIENCE = 0.5
-"""Seconds to wait for an editor to agree to a bar; it is asked before anything else is done."""
+"""Seconds to wait for the editor to accept a progress bar before the work begins without one."""
 
 
 class Bar:
-    """A context that shows a bar, if the editor can; the bar moves when it is called, from any thread."""
+    """A context that shows a progress bar, if the editor can; calling it from any thread moves the bar."""
 
     def __init__(self, server: LanguageServer, title: str) -> None:
         window = server.client_capabilities.window
@@ -29,10 +29,10 @@ class Bar:
         self._loop = asyncio.get_running_loop()
         self._shown: int | None = None
         self.stopped = False
-        """Whether what it tells about has to stop."""
+        """Whether the work has to stop."""
 
     def __call__(self, done: int, total: int) -> None:
-        """Tells how far things are. Raises Stopped."""
+        """Show how many files are done. Raises Stopped."""
         if self.stopped:
             raise Stopped
         percent = 100 * done // max(total, 1)

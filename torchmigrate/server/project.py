@@ -1,6 +1,6 @@
-"""A tree as an editor sees it: what is on the disk, with unsaved texts in the place of some files.
+"""A project as the editor sees it: the files on the disk, with the unsaved texts of those that are open.
 
-What is known of the files is kept from one look to the next, so that a keystroke costs the look at one file.
+Facts about the files are kept between checks, so that a keystroke costs the check of one file.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ from torchmigrate.run.tree import Tree, is_of_interest
 from torchmigrate.settings.settings import Settings
 
 Texts = Mapping[str, bytes]
-"""Contents that need not be saved, by place."""
+"""Contents of files by path, saved or not."""
 
 
 class Project:
-    """The files below ``root``; or, where that is None, each file alone that is asked about.
+    """The files below ``root``, or, if that is None, single files without a project.
 
-    To be used by one thread at a time. The process is taken to the root meanwhile: paths are shown, and patterns in
-    settings mean what they mean, as if the command line had been called there.
+    Not thread-safe. The process's working directory is the root during each call: paths are shown and patterns in settings
+    are applied as if the command line had been called there.
+
     """
 
     def __init__(self, root: str | None, cache: Cache) -> None:
         self.root = root
         self.is_known = root is None
-        """Whether all files have been looked at."""
+        """Whether all files have been checked once."""
         self._cache = cache
         self._files: dict[str, Input] = {}
         self._profiles = Profiles({})
@@ -50,11 +51,11 @@ class Project:
         self._partners: dict[str, set[str]] = {}
 
     def __contains__(self, place: str) -> bool:
-        """Whether the file was there when the project was last asked which ones are."""
+        """Whether the file was there when the list of files was last read."""
         return place in self._files
 
     def refresh(self) -> None:
-        """Asks again which files there are, and what holds for them. Raises ConfigError, and then all stays as it was."""
+        """Read the list of files and their settings again. Raises ConfigError, and then nothing changes."""
         ignores.patterns_in.cache_clear()
         profiles = Profiles({})
         found: tuple[Input, ...] = ()
@@ -69,16 +70,17 @@ class Project:
         self._stamps = None
 
     def touch(self) -> None:
-        """Takes note that files may have changed on the disk; which ones there are has not."""
+        """Forget the state of the files on the disk; the list of files stays."""
         self._stamps = None
 
     def check(
         self, texts: Texts, places: Collection[str], progress: Progress | None = None, *, edits: bool = False
     ) -> dict[str, FileResult]:
-        """What there is to say of the files at ``places``, and of those that have to change with one of them.
+        """Return the results for the files at ``places``, and for the other files of their multi-file fixes.
 
-        Files that are left out of the project are left out. ``texts`` are all that are open, ``edits`` says whether
-        the edits of fixes are wanted too. Raises ConfigError.
+        Excluded files are left out. ``texts`` are the contents of all open files; ``edits`` requests the edits of fixes too.
+        Raises ConfigError.
+
         """
         with self._at_root():
             scanner = self._scanned(texts, places, progress, edits=edits)
@@ -91,7 +93,7 @@ class Project:
         return {place: scanner.result(place) for place in scanner.named}
 
     def tried(self, texts: Texts, place: str) -> FileResult | None:
-        """What there would be to say of the file at ``place`` with other ``texts``, of which nothing is remembered."""
+        """Return the result that the file at ``place`` would have with other ``texts``, without remembering it."""
         with self._at_root():
             scanner = self._scanned(texts, [place], None, edits=False)
         return None if scanner is None else scanner.result(place)
@@ -104,9 +106,10 @@ class Project:
         *,
         unsafe: bool = False,
     ) -> dict[str, bytes]:
-        """The new contents of those of the files at ``places`` that fixing changes.
+        """Return the new contents of those files at ``places`` that fixing changes.
 
-        ``choose`` is asked about every fix; ``unsafe`` adds those that are not safe to what the settings allow.
+        ``choose`` is asked about every fix; ``unsafe`` adds unsafe fixes to those that the settings allow.
+
         """
         with self._at_root():
             named = [place for place in places if self._is_inside(place)]
@@ -119,12 +122,12 @@ class Project:
         return {by_path[one.path]: one.after for one in results if one.before != one.after}
 
     def with_partners(self, places: Iterable[str]) -> list[str]:
-        """The files, and those that had to change with one of them the last time that they were looked at."""
+        """Return the files and those that, at the last check, had to change together with one of them."""
         partners = {partner for place in places for partner in self._partners.get(place, ())}
         return list(dict.fromkeys([*places, *sorted(partners & self._files.keys())]))
 
     def settings_of(self, place: str) -> Settings:
-        """The settings for a file. Raises ConfigError."""
+        """Return the settings for a file. Raises ConfigError."""
         return self._profiles.settings_of(os.path.dirname(place))
 
     def _scanned(
@@ -145,14 +148,14 @@ class Project:
         return None
 
     def _is_inside(self, place: str) -> bool:
-        """Whether a file belongs to the project: a new one does that nothing leaves out."""
+        """Return whether a file belongs to the project, as a new one does unless it is excluded."""
         if place in self._files or self.root is None:
             return True
         excludes = self._profiles.excludes(os.path.dirname(place))
         return is_of_interest(place) and not os.path.exists(place) and not excludes.above(place)
 
     def _tree(self, texts: Texts, named: Collection[str]) -> Tree:
-        """The files with their unsaved texts, of which some are ``named``."""
+        """Return the files with their unsaved texts, of which some are ``named``."""
         inputs = dict(self._files)
         for place in {*named, *texts} if self.root is not None else named:
             if place in inputs or place in named or self._is_inside(place):
@@ -166,7 +169,7 @@ class Project:
         return Input(path, data, place)
 
     def _stamps_of(self, tree: Tree) -> Stamps:
-        """The states of all files; those on the disk are asked again only where they may be others."""
+        """Return the states of all files; those on the disk are read again only if they may have changed."""
         if self._stamps is None:
             self._stamps = Stamps(self._files.values())
         else:
@@ -178,7 +181,7 @@ class Project:
         return self._by_folder[folder]
 
     def _engines_of(self, named: Iterable[str], *, edits: bool = False, unsafe: bool = False) -> Engines:
-        """Engines for all files of the project: facts mean the same whichever of them are asked about."""
+        """Return engines for all files of the project, so that project facts do not depend on which files are checked."""
         new = {os.path.dirname(place) for place in named} - self._by_folder.keys()
         if new:
             self._by_folder.update({folder: self._profiles.of(folder) for folder in sorted(new)})
@@ -203,7 +206,7 @@ class Project:
 
 
 def _asking(profile: Profile, edits: bool, unsafe: bool) -> Profile:
-    """The profile, as it is where edits are wanted of a look, or unsafe fixes."""
+    """Return the profile with settings that request edits, or that allow unsafe fixes."""
     settings = replace(
         profile.settings,
         output_format="json" if edits else "concise",

@@ -1,4 +1,4 @@
-"""The base protocol where pygls is lenient: who sends something wrong is answered, and so is who asks out of turn."""
+"""The base protocol with the error responses that pygls leaves out."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _OURS = (
 
 
 class Protocol(LanguageServerProtocol):
-    """Answers every request, and leaves documents to the server.
+    """Answers every request, and leaves the state of documents to the server.
 
-    The documents of pygls take a form feed and other characters for the end of a line, which the protocol does not,
-    and count from there.
+    The documents of pygls take a form feed and other characters for line ends, which the protocol does not.
+
     """
 
     def _register_builtin_features(self) -> None:
@@ -32,7 +32,7 @@ class Protocol(LanguageServerProtocol):
             del self.fm.builtin_features[method]
 
     def structure_message(self, data: dict[str, Any]) -> Any:
-        """The message that ``data`` is. Raises JsonRpcException where it is none; a request is answered first."""
+        """Return the message that ``data`` holds; answer an invalid request, and raise JsonRpcException."""
         try:
             return super().structure_message(data)
         except JsonRpcException as error:
@@ -41,7 +41,7 @@ class Protocol(LanguageServerProtocol):
             raise
 
     def handle_message(self, message: RPCMessage) -> None:
-        """Does what a message asks for, unless it comes before `initialize` or after `shutdown`."""
+        """Handle a message, unless it comes before `initialize` or after `shutdown`."""
         method, identity = getattr(message, "method", None), getattr(message, "id", None)
         refused = self._refused(method) if method is not None else None
         if refused is None:

@@ -1,6 +1,6 @@
-"""The language server: what an editor tells and asks, handed to the workspace, and what comes back.
+"""The language server: it passes what the editor sends to the workspace, and sends the results back.
 
-`torchmigrate.server.features` says which message leads where.
+`torchmigrate.server.features` has the handler of each message.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ _NOTEBOOKS = types.NotebookDocumentSyncOptions(
 class Server(LanguageServer):
     """Serves one editor.
 
-    What takes longer than a moment is done in one thread beside the one of the messages; what it makes of a document
-    that has changed meanwhile is dropped. ``explained`` gives the documentation of a rule by its code.
+    Checks run in one thread beside that of the messages; results for a document that has changed meanwhile are dropped.
+    ``explained`` returns the documentation of a rule by its code.
+
     """
 
     def __init__(self, cache_folder: str | None, explained: Callable[[str], str | None]) -> None:
@@ -50,9 +51,9 @@ class Server(LanguageServer):
             "torchmigrate", __version__, notebook_document_sync=_NOTEBOOKS, protocol_cls=Protocol
         )
         self.is_shut_down = False
-        """Whether the editor has asked for it."""
+        """Whether the editor has sent `shutdown`."""
         self.is_told = False
-        """Whether the editor tells of what changes on the disk."""
+        """Whether the editor reports changes of files on the disk."""
         self.explained = explained
         self.encoding = Encoding.UTF16
         self.model = Workspace(cache_folder)
@@ -65,19 +66,19 @@ class Server(LanguageServer):
         self._said = ""
         self._faults: set[str] = set()
 
-    # What is open.
+    # Open documents.
 
     def documents(self) -> Documents:
-        """All that is open now."""
+        """Return all open documents by path."""
         return dict(self._open)
 
     def document(self, name: str) -> tuple[str, Document] | None:
-        """The place and the document of which the text with this name (URI) is one; None where it is not looked at."""
+        """Return the path and the document that a text (URI) is part of; None if it is not checked."""
         place = self._place_of.get(name)
         return None if place is None else (place, self._open[place])
 
     def put(self, document: Document, path: str) -> None:
-        """A document is open, or has changed."""
+        """Open a document, or replace it by its new state."""
         place = os.path.realpath(path)
         before = self._open.get(place)
         self._open[place] = document
@@ -89,7 +90,7 @@ class Server(LanguageServer):
         self.checks.changed(place, self._open.keys() - {place})
 
     def drop(self, name: str) -> None:
-        """A document is closed."""
+        """Forget a closed document."""
         found = self.document(name)
         if found is not None:
             place, document = found
@@ -99,10 +100,10 @@ class Server(LanguageServer):
                 self._publish(text, [], None)
             self.checks.stale(self._open)
 
-    # What happens on the disk.
+    # Files on the disk.
 
     def on_disk(self, events: Iterable[tuple[str, bool]]) -> None:
-        """Files have come, gone or changed; see `watched.changes_project`."""
+        """Handle files that were created, deleted or changed; see `watched.changes_project`."""
         if watched.changes_project(events):
             self.checks.stale(self._open, refreshed=True)
         else:
@@ -110,21 +111,21 @@ class Server(LanguageServer):
             self.checks.stale(self._open)
 
     def expect(self, path: str) -> None:
-        """A file is on the disk of which its project may not know."""
+        """Read the list of files again if this file on the disk is not in it."""
         if self.model.misses(os.path.realpath(path)):
             self.checks.stale(self._open, refreshed=True)
 
     async def _refresh(self) -> None:
         await self.guarded(self.model.refresh)
 
-    # What is looked at.
+    # Checks.
 
     async def in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
-        """What ``work`` returns, done in the thread for that."""
+        """Return the result of ``work``, which runs in the thread for checks."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
 
     async def guarded(self, work: Callable[..., T], *arguments: Any) -> T | None:
-        """The same; None where it fails, and then the editor is told why."""
+        """Return the result of ``work``, run in the thread for checks; None if it fails, which is reported to the editor."""
         try:
             return await self.in_thread(work, *arguments)
         except (ConfigError, OSError) as error:  # settings that cannot be used; a folder that is gone
@@ -132,7 +133,9 @@ class Server(LanguageServer):
         except Stopped:
             pass
         except Exception:
-            self.log(f"a fault in torchmigrate, please report it:\n{traceback.format_exc()}")
+            self.log(
+                f"torchmigrate failed with an internal error; please report it:\n{traceback.format_exc()}"
+            )
         return None
 
     async def _look(self, place: str) -> None:
@@ -144,7 +147,7 @@ class Server(LanguageServer):
         elif await self.guarded(self.model.project_of, place) is None:
             return
         else:
-            async with Bar(self, "torchmigrate: looking at the project") as self._bar:
+            async with Bar(self, "torchmigrate: checking the project") as self._bar:
                 shown = await self.guarded(self.model.check, documents, place, self._bar)
         if shown is not None and self._open.get(place) is document:
             self._show(document, shown)
@@ -162,30 +165,30 @@ class Server(LanguageServer):
             types.PublishDiagnosticsParams(uri=name, diagnostics=diagnostics, version=version)
         )
 
-    # What is said, and the end.
+    # Messages, and the end.
 
     def log(self, message: str, kind: types.MessageType = types.MessageType.Error) -> None:
-        """Writes a line into the editor's log."""
+        """Write a line into the editor's log."""
         self.window_log_message(types.LogMessageParams(type=kind, message=message))
 
     def _say_once(self, message: str) -> None:
-        """Shows a message about settings, which every look would meet again, until there is another one."""
+        """Show a message about settings once, although every check meets the problem again."""
         if message != self._said:
             self._said = message
             self.log(message)
             self.window_show_message(types.ShowMessageParams(type=types.MessageType.Error, message=message))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Writes what was wrong with a message into the log; it stops nobody who works."""
+        """Write the error of an invalid message into the log, without a popup."""
         self.log(f"{type(error).__name__}: {error}")
 
     def shutdown(self) -> None:
-        """Nothing more comes from the editor: what is under way is given up."""
+        """Stop checking when the editor's connection ends."""
         self.stop()
         super().shutdown()  # type: ignore[no-untyped-call]
 
     def stop(self) -> None:
-        """Gives up what is under way."""
+        """Cancel all work in progress."""
         self.checks.stop()
         if self._bar is not None:
             self._bar.stopped = True
@@ -193,7 +196,7 @@ class Server(LanguageServer):
 
 
 def path_of(uri: str) -> str | None:
-    """The path that a URI means; None where it is no file."""
+    """Return the path of a ``file`` URI; None for another scheme."""
     return uris.to_fs_path(uri)
 
 

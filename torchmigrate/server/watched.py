@@ -1,4 +1,4 @@
-"""The files on the disk of which the editor is asked to say when they change."""
+"""The files for which the editor is asked to report changes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ GLOBS = (
     "**/{pom.xml,packages.config,Podfile,go.mod,meson.build,xmake.lua,WORKSPACE,BUILD,.deepspeed_env}",
     "**/.gitignore",
 )
-"""Whatever a rule looks into (see `torchmigrate.run.tree.is_of_interest`), and what says which files these are."""
+"""The patterns of all files that a rule reads (see `torchmigrate.run.tree.is_of_interest`), and of .gitignore."""
 
 
 def registration() -> types.RegistrationParams:
-    """Asks the editor for that."""
+    """Return the request to watch these files."""
     watchers = [types.FileSystemWatcher(glob_pattern=glob) for glob in GLOBS]
     options = types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
     method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
@@ -33,14 +33,15 @@ def registration() -> types.RegistrationParams:
 
 
 def changes_project(events: Iterable[tuple[str, bool]]) -> bool:
-    """Whether files that come, go or change may change which files there are, or what holds for them.
+    """Return whether file events may change which files belong to a project, or their settings.
 
-    Each event is a path, and whether the file was there before and still is.
+    Each event is a path, and whether the file existed before and still does.
+
     """
     return any(not stays or settles(path) for path, stays in events)
 
 
 def settles(path: str) -> bool:
-    """Whether the content of a file may say what holds for others: settings, the oldest torch, what is ignored."""
+    """Return whether a file's content can matter for other files: settings, the minimum torch, or ignore patterns."""
     name = os.path.basename(path)
     return name in SETTLING or name == ".gitignore" or kind_of(path) is not None

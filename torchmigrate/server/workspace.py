@@ -1,4 +1,4 @@
-"""What is open in an editor, and what there is to say about it; nothing here knows the messages of the protocol."""
+"""The open documents and their diagnostics, independent of the protocol's messages."""
 
 from __future__ import annotations
 
@@ -18,47 +18,48 @@ from torchmigrate.server.positions import Range
 from torchmigrate.server.project import Project, Texts
 
 Documents = Mapping[str, Document]
-"""All that is open at one time, by place; documents do not change, so that this is what one look sees."""
+"""All open documents by path, in the state that one check sees."""
 
 
 class Diagnostic(NamedTuple):
-    """One thing to show at a place of a text."""
+    """One diagnostic at a range of a text."""
 
     text: str
-    """The name (URI) of the text."""
+    """The URI of the text."""
     range: Range
     severity: Severity
     message: str
     code: str | None = None
-    """The code of the rule; None for what keeps a file from being looked at."""
+    """The code of the rule; None for an error that keeps a file from being checked."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What an editor shows of a document in one state."""
+    """The diagnostics of a document in one state."""
 
     diagnostics: list[Diagnostic]
     faults: list[str]
-    """What went wrong in the tool itself, which is nobody's business but its authors'."""
+    """Internal errors of the tool, which belong into the log only."""
 
 
 class Workspace:
-    """The projects of what is open, each looked at when the first of its files is.
+    """The projects of the open documents, each checked when its first document is.
 
-    To be used by one thread at a time.
+    Not thread-safe.
+
     """
 
     def __init__(self, cache_folder: str | None) -> None:
         self.folders: tuple[str, ...] = ()
-        """The folders that the editor shows: each holds a project where no repository or metadata tells."""
+        """The workspace folders of the editor; each is a project root where no repository or metadata shows one."""
         self.generation = 0
-        """Is another number whenever something may have changed on the disk."""
+        """A number that changes whenever files on the disk may have changed."""
         self._cache_folder = cache_folder
         self._projects: dict[str | None, Project] = {}
         self._roots: dict[str, str | None] = {}
 
     def project_of(self, place: str) -> Project:
-        """The project of the file at ``place``. Raises ConfigError for settings that cannot be used."""
+        """Return the project of the file at ``place``. Raises ConfigError for invalid settings."""
         root = self._root_of(os.path.dirname(place))
         if root not in self._projects:
             made = Project(root, Cache(self._cache_folder))
@@ -67,29 +68,29 @@ class Workspace:
         return self._projects[root]
 
     def is_known(self, place: str) -> bool:
-        """Whether the next look at this file is quick."""
+        """Return whether the project of a file has been checked, so that the next check is fast."""
         project = self._projects.get(self._root_of(os.path.dirname(place)))
         return project is not None and project.is_known
 
     def misses(self, place: str) -> bool:
-        """Whether a project has been looked at, and this file of it was not there, or is left out."""
+        """Return whether the file's project has been read and does not contain the file."""
         project = self._projects.get(self._root_of(os.path.dirname(place)))
         return project is not None and project.root is not None and place not in project
 
     def check(self, documents: Documents, place: str, progress: Progress | None = None) -> Shown:
-        """What there is to show of the document at ``place``. Raises ConfigError."""
+        """Return the diagnostics of the document at ``place``. Raises ConfigError."""
         result = self.project_of(place).check(texts(documents), [place], progress).get(place)
         return Shown([], []) if result is None else shown(documents[place], result)
 
     def refresh(self) -> None:
-        """Asks again, of every project, which files there are and what holds for them. Raises ConfigError."""
+        """Read the list of files and the settings of every project again. Raises ConfigError."""
         self.generation += 1
         self._roots.clear()
         for project in self._projects.values():
             project.refresh()
 
     def touch(self) -> None:
-        """Takes note that files may have changed on the disk."""
+        """Forget the state of the files on the disk."""
         self.generation += 1
         for project in self._projects.values():
             project.touch()
@@ -102,24 +103,24 @@ class Workspace:
 
 
 def _is_accidental(folder: str) -> bool:
-    """Whether a folder holds far more than one project."""
+    """Return whether a folder contains far more than one project, as a home folder does."""
     return folder in (os.path.dirname(folder), os.path.realpath(os.path.expanduser("~")))
 
 
 def texts(documents: Documents) -> Texts:
-    """What the documents would hold if they were saved."""
+    """Return the bytes that the documents would hold if they were saved, by path."""
     return {place: document.data for place, document in documents.items()}
 
 
 def shown(document: Document, result: FileResult) -> Shown:
-    """What a result says, at positions of the document."""
+    """Return the diagnostics of a result at positions of the document."""
     faults = [error.message for error in result.errors if is_fault(error)]
     errors = [_of_error(document, error) for error in result.errors if not is_fault(error)]
     return Shown([*errors, *(made for _, made in diagnostics(document, result))], faults)
 
 
 def diagnostics(document: Document, result: FileResult) -> Iterator[tuple[Finding, Diagnostic]]:
-    """The findings of a document, and how each is shown."""
+    """Yield the findings of a document, each with its diagnostic."""
     for finding in result.findings:
         if finding.location is not None:
             text, where = document.place(finding.location)

@@ -1,0 +1,20 @@
+"""The private names of dependencies that are overridden or used are still there, and still mean the same."""
+
+from __future__ import annotations
+
+import inspect
+
+from hypothesis.internal.conjecture import providers
+from pygls.protocol import LanguageServerProtocol
+
+
+def test_the_protocol_of_pygls() -> None:
+    source = inspect.getsource(LanguageServerProtocol.__mro__[1]) + inspect.getsource(LanguageServerProtocol)
+    assert "self._register_builtin_features()" in source
+    for name in ("structure_message", "handle_message", "_send_response", "_shutdown", "_workspace"):
+        assert name in source, "`torchmigrate.server.protocol` overrides or asks it"
+
+
+def test_the_constants_that_hypothesis_collects() -> None:
+    assert isinstance(providers._local_constants, providers.Constants)
+    assert "_get_local_constants()" in inspect.getsource(providers), "`tests/conftest.py` replaces it"
