@@ -417,7 +417,7 @@ class TestFix:
         assert out.splitlines()[:3] == [
             "b.py:1:1: TS101 error: risky is old [fix: unsafe]",
             "fixed TS101 in a.py: 2",
-            "left TS101: 1, its fix is not safe in every case, see --unsafe",
+            "left TS101: 1, its fix is unsafe and needs --unsafe",
         ]
         assert "1 error; 2 fixed; 1 unsafe fix hidden, see --unsafe.\n" in out
 
