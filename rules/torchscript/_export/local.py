@@ -171,10 +171,7 @@ def _first_after(line: int, lines: Sequence[int]) -> int | None:
 def _changes_and_calls(
     root: ast.AST, parents: Mapping[ast.AST, ast.AST]
 ) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-    """Return the 1-based lines below ``root``, in order, that change a variable or attribute, and those that call it.
-
-    Both are grouped by its code.
-    """
+    """Return, by its code, the lines below ``root`` that change a variable or attribute, and those that call it."""
     changes: dict[str, list[int]] = {}
     calls: dict[str, list[int]] = {}
     for node in walk(root):

@@ -47,7 +47,7 @@ _SOURCES = {
     " .go ": (r"\bgotch\b|\bgotorch\b", "Go"),
     " .js .mjs .cjs .ts ": (r"torch-js|\bScriptModule\b", "JavaScript"),
     " .pbtxt ": (r"pytorch_libtorch|\"pytorch\"", "Triton"),
-    " .py .pyi .ipynb ": (r"\bjit\s*\.\s*load\b", "Python that is not checked"),
+    " .py .pyi .ipynb ": (r"\bjit\s*\.\s*load\b", "unchecked Python"),
 }
 """By the suffixes of files that no rule looks into: what loads TorchScript in them, and the name of the language."""
 
@@ -175,9 +175,7 @@ def _linked(saved: Sequence[Mention], loaded: Sequence[Mention]) -> Iterator[Lin
 
 
 def _of_name(name: str | None, here: str, every: Sequence[Link]) -> list[Link]:
-    """Return the links of a name: those of the folder ``here`` if it both saves and loads it, else those of all folders
-    that do not do both.
-    """
+    """Return the links of a name in the folder ``here``, if it saves and loads the file, else in all that do not do both."""
     if name is None:
         return []
     links = [link for link in every if link.name == name]
