@@ -2,19 +2,8 @@
 
 Why: the Lite Interpreter is deprecated since torch 2.10, and nothing else needs this function.
 
-    mobile = optimize_for_mobile(torch.jit.script(model))
-    mobile._save_for_lite_interpreter("model.ptl")
-    →
-    from executorch.exir import to_edge_transform_and_lower
-    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-
-    exported = torch.export.export(model.eval(), (x,))
-    program = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()]).to_executorch()
-    with open("model.pte", "wb") as file:
-        file.write(program.buffer)
-
-What to do: export the model and lower it with ExecuTorch, a package of its own. The partitioner selects the backend
-(XNNPACK, Vulkan, Core ML).
+What to do: export the model and lower it with ExecuTorch, as `torchmigrate explain TS171` shows. The partitioner selects
+the backend (XNNPACK, Vulkan, Core ML).
 
 Source: https://docs.pytorch.org/executorch/stable/getting-started.html,
 https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py,

@@ -19,9 +19,8 @@ Where the file imports both under one name, for type checkers and for TorchScrip
     from typing import overload
 
 There is a fix once nothing in the checked project compiles this code to TorchScript and the project says that its users
-do not either: `keep-torchscript-support = false`. Until then, the finding is information and names what it waits for. A
-scripted function compiles itself and the functions that it calls; a trace runs code as Python, except for what is marked
-`export` or `script_if_tracing`.
+do not either: `keep-torchscript-support = false`. Until then, the finding is information and names what it waits for; see
+`torchmigrate explain TS151`.
 
 Fix safety: unsafe; TorchScript does not support `typing.overload`, and code outside of the checked files may script yours.
 

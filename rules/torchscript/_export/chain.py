@@ -28,22 +28,13 @@ if TYPE_CHECKING:
 ASKS = (*TRACES, *TRACE_MODULES, *SCRIPTS, *FREEZES, *OPTIMIZES, *SAVES, *SAVE_METHODS, *LOADING)
 """The symbols that a rule must add to its ``asks`` for chains to be found."""
 
-_MODULE_METHODS = frozenset(
+PARTS = frozenset(
     [
-        "forward",
-        "parameters",
-        "named_parameters",
-        "buffers",
-        "named_buffers",
-        "modules",
-        "named_modules",
-        "children",
-        "named_children",
-        "zero_grad",
-        "state_dict",
-        "load_state_dict",
+        *("parameters", "named_parameters", "buffers", "named_buffers", "modules", "named_modules"),
+        *("children", "state_dict", "load_state_dict", "zero_grad"),
     ]
 )
+"""Methods of modules that read or set their parts."""
 _KEYS = frozenset({"state_dict", "load_state_dict", "named_parameters", "named_buffers", "named_modules"})
 _CORE_ML = (
     "; coremltools 8.0 and newer accept `torch.export.export(model, (inputs,)).run_decompositions({})`, with inputs and "
@@ -191,7 +182,7 @@ class Chain:
             self.moved_line = call.lineno
             self.modules.append(place)
             self.follow(call)
-        elif name in _MODULE_METHODS:
+        elif name in PARTS or name in ("forward", "named_children"):
             if name in _KEYS:
                 self.keys_line = call.lineno
             self.modules.append(place)

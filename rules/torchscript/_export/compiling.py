@@ -28,18 +28,13 @@ from .._authoring import bindings, purpose
 from .._authoring.authoring import FREEZES, OPTIMIZES
 from .._script import choice
 from . import telling
-from .chain import MODES, MOVES, Chain, assigned_targets
+from .chain import MODES, MOVES, PARTS, Chain, assigned_targets
 from .keeping import parents
 from .values import kind_declared, kind_of
 
 _COMPILE_METHOD = (2, 1)
 """The first torch with `Module.compile`."""
-_OF_MODULES = frozenset(
-    [
-        *("parameters", "named_parameters", "buffers", "named_buffers", "modules", "named_modules"),
-        *("children", "state_dict", "load_state_dict", "zero_grad", *MODES, *MOVES),
-    ]
-)
+_OF_MODULES = PARTS | MODES | MOVES
 _MODULE_NAME = re.compile(r"(?:^|_)(?:model|module|net|network|layer|backbone)(?:_|$)")
 
 

@@ -22,7 +22,7 @@ from .local import chains
 from .moving import UNTRACED, file_of, followed, moved
 from .readers import LITE_SAVES, foreign_readers, named_readers
 from .telling import ASKS as TELLING_ASKS
-from .values import binding_of
+from .values import made_by
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -109,18 +109,10 @@ def _stub(chain: Chain) -> str:
 
 def _forward(chain: Chain, model: ast.expr | None) -> ast.FunctionDef | None:
     """Return the ``forward`` of the module's class, where this file defines it."""
-    found: ast.AST | None = model
-    for _ in range(4):
-        match found:
-            case ast.Name(id="self"):
-                found = chain.scope.parent.node if chain.scope.parent is not None else None
-            case ast.Name():
-                found = binding_of(found, chain.scope, chain.ctx)
-            case ast.Call(func=ast.Attribute(attr="eval" | "to" | "cpu" | "cuda", value=inner)):
-                found = inner
-            case ast.Call(func=made):
-                found = made
-    if not isinstance(found, ast.ClassDef):
+    definition: ast.AST | None = made_by(model, chain.use, chain.ctx)
+    if isinstance(model, ast.Name) and model.id == "self" and chain.scope.parent is not None:
+        definition = chain.scope.parent.node
+    if not isinstance(definition, ast.ClassDef):
         return None
-    methods = (node for node in found.body if isinstance(node, ast.FunctionDef))
+    methods = (node for node in definition.body if isinstance(node, ast.FunctionDef))
     return next((method for method in methods if method.name == "forward"), None)

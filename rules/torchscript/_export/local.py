@@ -194,14 +194,13 @@ def _is_evaluated(model: ast.expr, chain: Chain) -> bool:
     bound = binding_of(model, chain.scope, chain.ctx) if isinstance(model, ast.Name) else None
     if isinstance(bound, ast.Call) and leaf(bound.func) == "eval":
         return True
-    calls = [*ast.walk(model), *chain.flow.parents]
     return any(
         isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
         and call.func.attr == "eval"
         and call.lineno <= chain.call.lineno
         and (call is model or ast.dump(call.func.value) == ast.dump(model))
-        for call in calls
+        for call in chain.flow.parents
     )
 
 

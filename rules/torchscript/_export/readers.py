@@ -122,11 +122,10 @@ def group_of(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool) -
         raise NotYet("the project saves this file with `torch.export.save`")
     savers = {link.path for link in links if link.saves}
     is_read = is_read or any(not link.saves and (link.sizes or link.path not in savers) for link in links)
-    known = bool(links) and is_read
-    near = {here, *(link.folder for link in links)}
+    near = {here, *(link.folder for link in links)} if links and is_read else {link.folder for link in every}
     for link in every:
-        may_be = not link.saves and link.name is None and (link.folder in near or not known)
-        if may_be and link not in links and link.path != ctx.source.path:
+        is_unnamed = not link.saves and link.name is None and link.path != ctx.source.path
+        if is_unnamed and link.folder in near and link not in links:
             raise NotYet(f"{link.place}, which may load this file, no longer loads TorchScript")
     if not is_read:
         reason = "nothing in the project loads this file, and whatever does must change together with it"
@@ -134,6 +133,22 @@ def group_of(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool) -
             reason = "what loads this file must change together with it"
         foreign = foreign_readers(name, ctx)
         raise NoFix(f"{reason}: {foreign}" if foreign else reason)
+    _check_links(links, ctx)
+    for link in every:
+        if link in links or (name is None and link.path == ctx.source.path):
+            _check_reach(link, ctx)
+    if foreign := foreign_readers(name, ctx):
+        raise NoFix(f"other programs may load this file: {foreign}")
+    named = next(_spelling(name, links, ctx), None) if name is not None else None
+    if named is not None and len({link.path for link in links}) < 2:
+        raise NoFix(f"{named} also names this file, and it is unclear what reads it there")
+    is_plain = re.fullmatch(r"[\w. -]+\.pth?", name or "") is not None
+    renamed = is_plain and named is None and all(link.renames for link in links)
+    return Group(name or here, links, renamed)
+
+
+def _check_links(links: Sequence[Link], ctx: Context) -> None:
+    """Raise NoFix where one of the saves and loads of a file cannot change, or calls it with other sizes than the example."""
     mine = sorted(link.line for link in links if link.saves and link.path == ctx.source.path)
     if len(mine) > 1:
         raise NoFix(f"lines {' and '.join(map(str, mine))} save the same file")
@@ -146,17 +161,6 @@ def group_of(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool) -
                 raise NoFix(
                     f"{link.place} may call it with other sizes than the example's; pass `dynamic_shapes`"
                 )
-    for link in every:
-        if link in links or (name is None and link.path == ctx.source.path):
-            _check_reach(link, ctx)
-    if foreign := foreign_readers(name, ctx):
-        raise NoFix(f"other programs may load this file: {foreign}")
-    named = next(_spelling(name, links, ctx), None) if name is not None else None
-    if named is not None and len({link.path for link in links}) < 2:
-        raise NoFix(f"{named} also names this file, and it is unclear what reads it there")
-    is_plain = re.fullmatch(r"[\w. -]+\.pth?", name or "") is not None
-    renamed = is_plain and named is None and all(link.renames for link in links)
-    return Group(name or here, links, renamed)
 
 
 def _links(ctx: Context) -> list[Link]:

@@ -59,17 +59,7 @@ def kind_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | Non
     if isinstance(node, (ast.List, ast.Dict)):
         return "container"
     if isinstance(node, ast.Name) and depth:
-        found = binding_of(node, use.place.scope, ctx)
-        if isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return "function"
-        if isinstance(found, ast.ClassDef):
-            return "class"
-        if isinstance(found, ast.arg):
-            return _annotated(found)
-        if isinstance(found, ast.alias):
-            name = found.asname or found.name
-            return None if "." in name else "class" if _CLASS_NAME.match(name) else "function"
-        return kind_of(found, use, ctx, depth - 1) if isinstance(found, ast.expr) else None
+        return _kind_of_binding(binding_of(node, use.place.scope, ctx), use, ctx, depth - 1)
     if isinstance(node, ast.Call):
         resolved = ctx.resolve(node, use)
         if resolved is not None and resolved.names[0].startswith("torch.jit."):
@@ -79,26 +69,41 @@ def kind_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | Non
         if leaf(node.func) in _CONTAINERS:
             return "container"
         return "module" if _CLASS_NAME.match(leaf(node.func) or "") else None
-    if isinstance(node, ast.Attribute):
-        if node.attr == "forward":
-            return "module"
-        if node.attr.startswith("forward_"):
+    return _kind_of_attribute(node, use, ctx, depth) if isinstance(node, ast.Attribute) else None
+
+
+def _kind_of_binding(found: ast.AST | None, use: Use, ctx: Context, depth: int) -> str | None:
+    match found:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
             return "function"
-        resolved = ctx.resolve(node, use)
-        if resolved is not None and resolved.certain and "()" not in resolved.names[0]:
-            return "class" if _CLASS_NAME.match(node.attr) else "function"
-        if node.attr.endswith(("model", "module", "net", "network", "backbone")):
-            return "module"
-        return _of_attribute(node.attr, use, ctx, depth) if depth else None
+        case ast.ClassDef():
+            return "class"
+        case ast.arg():
+            return _annotated(found)
+        case ast.alias(name=name, asname=bound):
+            name = bound or name
+            return None if "." in name else "class" if _CLASS_NAME.match(name) else "function"
+        case ast.expr():
+            return kind_of(found, use, ctx, depth)
     return None
 
 
-def _of_attribute(name: str, use: Use, ctx: Context, depth: int) -> str | None:
-    """Return the kind of an attribute by its name: a method that a class of this file defines, or a module assigned to it."""
-    assigned = assigned_attributes(ctx)
-    methods = ctx.uses.once("methods", lambda: _methods(ctx))
-    kinds = {kind_of(value, use, ctx, depth - 1) for value in assigned.get(name, ())}
-    if name in methods:
+def _kind_of_attribute(node: ast.Attribute, use: Use, ctx: Context, depth: int) -> str | None:
+    """Return the kind of an attribute: by its name, by the methods of this file, or by what this file assigns to it."""
+    name = node.attr
+    if name == "forward":
+        return "module"
+    if name.startswith("forward_"):
+        return "function"
+    resolved = ctx.resolve(node, use)
+    if resolved is not None and resolved.certain and "()" not in resolved.names[0]:
+        return "class" if _CLASS_NAME.match(name) else "function"
+    if name.endswith(("model", "module", "net", "network", "backbone")):
+        return "module"
+    if not depth:
+        return None
+    kinds = {kind_of(value, use, ctx, depth - 1) for value in assigned_attributes(ctx).get(name, ())}
+    if name in ctx.uses.once("methods", lambda: _methods(ctx)):
         return None if kinds else "function"
     return "module" if kinds == {"module"} else None
 
