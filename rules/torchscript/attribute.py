@@ -70,9 +70,10 @@ def _fix(use: Use, ctx: Context) -> Fix:
         raise NoFix("only an attribute that is assigned in a statement of its own can be annotated")
     if owner is None or not isinstance(owner.node, ast.ClassDef) or not _is_name(target.value, "self"):
         raise NoFix("it is unclear which class the attribute belongs to")
-    names = {node.id for node in ast.walk(stated) if isinstance(node, ast.Name)}
-    if not names.isdisjoint({*use.place.scope.bindings, *owner.bindings}):
-        raise NoFix("the body of the class cannot use all names in the type")
+    bound = {*use.place.scope.bindings, *owner.bindings}
+    for node in ast.walk(stated):
+        if isinstance(node, ast.Name) and node.id in bound:
+            raise NoFix(f"`{node.id}` in the type may be something else in the body of the class")
     is_same = isinstance(statement, ast.Assign) and ast.unparse(value) == ast.unparse(target)
     changes: list[Change] = [ctx.removed(use.place) if is_same else replace(call, "{value}", value=value)]
     is_hiding = _hides(owner.node, value, stated, use, ctx)

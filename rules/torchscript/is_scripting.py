@@ -54,8 +54,8 @@ def _fix(use: Use, ctx: Context) -> Fix:
     inert.let_go(use, ctx)
     if use.call is None:
         raise NoFix("it is used as a value, and not called")
-    if ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
-        raise NoFix("the project replaces this function to run the other branch")
+    for mention in ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
+        raise NoFix(f"{mention.path}:{mention.line} replaces this function to run the other branch")
     joints = [*takewhile(_joins, reversed(use.parents[:-1]))]
     top = joints[-1] if joints else use.call
     assert isinstance(top, ast.expr)

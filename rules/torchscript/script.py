@@ -68,7 +68,7 @@ from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.semantics.calls import argument
 
 from ._authoring import purpose
-from ._authoring.authoring import SCRIPTS, TRACES_ASKS, is_traced, traces
+from ._authoring.authoring import IF_TRACING, SCRIPTS, TRACES_ASKS, is_traced, traced_at, traces
 from ._export import fixes
 from ._export.values import kind_of
 from ._script import bodies, fate, functions, replaced
@@ -90,14 +90,12 @@ rule = Rule(
 
 rule.note(fixes.note)
 
-_TRACED = "the project traces (`torch.jit.trace`, `symbolic_trace` or the ONNX exporter), and a trace rejects compiled functions"
-
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.kind in (Kind.DECORATOR, Kind.CALL, Kind.REFERENCE):
-        hint = fixes.stub_of(use, ctx) or (_TRACED if traces(ctx) else None)
-        yield ctx.finding(use, fix=lambda: _fix(use, ctx), hint=hint)
+        traced = f"{traced_at(ctx)} traces, and a trace rejects compiled functions" if traces(ctx) else None
+        yield ctx.finding(use, fix=lambda: _fix(use, ctx), hint=fixes.stub_of(use, ctx) or traced)
     else:
         yield ctx.finding(use)
 
@@ -120,7 +118,8 @@ def _fix(use: Use, ctx: Context) -> Fix:
     if given is not None and kind in ("function", "class"):
         return functions.called(use, use.call, given, kind, ctx)
     if kind is None and is_traced(ctx):
-        raise NoFix("this file checks whether it is traced, and a trace rejects compiled functions")
+        line = next(found.node.lineno for found in ctx.uses.found if found.symbol in IF_TRACING)
+        raise NoFix(f"line {line} checks whether it is traced, and a trace rejects compiled functions")
     if given is not None:
         bodies.check_module(given, use, ctx)
     return fixes.fix_of(use, ctx)
