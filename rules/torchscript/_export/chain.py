@@ -1,4 +1,4 @@
-"""What one scope does with the module that a trace, a script or a load returns."""
+"""The uses, in one scope, of the module that a trace, a script or a load returns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CORE_ML = (
     "outputs named and typed as in the exported program: compare the outputs"
 )
 _TAKES_INSTEAD = dict.fromkeys(("coremltools.convert", "coremltools.converters.convert"), _CORE_ML)
-"""What functions accept instead of a traced module. https://apple.github.io/coremltools/docs-guides/source/model-exporting.html"""
+"""Functions of other packages, and what they accept instead of a traced module. https://apple.github.io/coremltools/docs-guides/source/model-exporting.html"""
 MOVES = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_"])
 MODES = frozenset({"eval", "train"})
 
@@ -79,7 +79,7 @@ class Chain:
         """The places where it is used as a module: called, moved, asked for its parameters."""
         self.saves: list[tuple[ast.expr, ast.Call]] = []
         self.files: list[File] = []
-        """The files that the saves write, once `_export.saving` has told them apart."""
+        """The files that the saves write; empty until the changes of the saves are made."""
         self.kept: list[str] = []
         """The names under which other modules may reach the result of a load: attributes (``Class.name``), functions that
         return it, global variables."""
@@ -119,6 +119,7 @@ class Chain:
         return scopes[node]
 
     def _sort(self, place: ast.expr) -> None:
+        """Record the use of the module at a place. Raise NoFix where an exported program has no replacement for it."""
         parent = self.flow.parents[place]
         around = self.flow.parents.get(parent)
         if isinstance(parent, (ast.Expr, ast.Delete)):

@@ -2,7 +2,7 @@
 
 A scripted module that leaves its scope is compiled in place: ``model = torch.jit.script(model)`` → ``model.compile()``. Its
 type, its attributes, the keys of its state_dict and its pickles stay those of the plain module, so that only code which
-needs TorchScript itself can observe the change; see `_export.telling`.
+needs TorchScript itself can observe the change.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def compiled(chain: Chain, model: ast.expr) -> Fix:
 
 
 def eager(chain: Chain, model: ast.expr, title: str) -> Fix:
-    """Return the fix ``script(model)`` → ``model``. Raise NoFix as `compiled` does."""
+    """Return the fix ``script(model)`` → ``model``. Raise NoFix where the result would be used differently."""
     _check_uses(chain)
     purpose.check_left(chain.call, model, chain.use.place, chain.ctx)
     statement = chain.flow.parents[chain.call]

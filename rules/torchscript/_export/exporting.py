@@ -44,6 +44,7 @@ _TRACE_ONLY = frozenset(
         "_module_class",
     ]
 )
+"""Arguments of a trace that an export does not need."""
 _NEW_KEYWORDS = {
     "func": "mod",
     "mod": "mod",

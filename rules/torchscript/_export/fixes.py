@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from .chain import Chain
 
-__all__ = ["ASKS", "checked", "consumers", "fix_of", "note", "stub_of"]
-
 ASKS = (*CHAIN_ASKS, *IF_TRACING, *TELLING_ASKS)
 """The symbols that a rule must add to its ``asks`` to call the functions below."""
 _ON_DEVICES = {"Java", "Kotlin", "Swift"}

@@ -75,6 +75,7 @@ def _followed(chain: Chain) -> Fix:
     calls = [call for _, call in (*chain.wrappers, *chain.modes)]
     if not all(is_located(node, chain.flow.parents) for node in (*chain.members, *calls)):
         raise NoFix("it or a use of its result is inside an f-string, which cannot be rewritten")
+    # A scripted module that leaves its scope may still be compiled in place; a trace has no such replacement.
     if leaves is not None:
         fix = compiled_in_place(chain, _plain(chain), leaves)
     else:

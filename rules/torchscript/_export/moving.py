@@ -33,6 +33,7 @@ def moved(chain: Chain, fix: Fix) -> Fix:
     for file in chain.files:
         path = file.paths[0]
         name = identity(path, chain.use, chain.ctx)
+        # Nothing else can load a file that does not outlive the program.
         if file.is_read and is_temporary(path, chain.use, chain.ctx):
             continue
         group = group_of(name, chain.ctx, is_saved=True, is_read=file.is_read and name is not None)

@@ -42,6 +42,7 @@ def may_be_same(path: ast.expr | None, other: ast.expr, use: Use, chain: Chain) 
     """
     if is_buffer(path, use, chain.ctx) or is_buffer(other, chain.use, chain.ctx):
         return False
+    # Names only: the same folder may be spelled in many ways.
     names = _name(path, use, chain.ctx), _name(other, chain.use, chain.ctx)
     return None in names or names[0] == names[1]
 

@@ -67,7 +67,7 @@ class Link:
     line: int
     saves: bool
     name: str | None
-    """The name that identifies the file, see `_export.paths.identity`."""
+    """The name that identifies the file in the project, where the code spells one."""
     reason: str | None
     """Why it cannot change."""
     renames: bool
@@ -75,7 +75,7 @@ class Link:
     kept: str = ""
     """The names under which other modules may reach the loaded module, separated by blanks; see `Chain.kept`."""
     sizes: str = ""
-    """The sizes of the example of a save, or of the calls of a load, see `_export.sizes`; empty where nothing calls it."""
+    """The sizes of the example of a save, or of the calls of a load; empty where nothing calls it."""
 
     @property
     def place(self) -> str:

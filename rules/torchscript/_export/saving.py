@@ -1,6 +1,6 @@
 """Saves and loads of a chain, rewritten as `torch.export.save` and `torch.export.load`.
 
-``torch.jit.load(p)`` → ``torch.export.load(p).module()``; the file gets another name, see `_export.paths`.
+``m.save(p)`` → ``torch.export.save(program, p2)``, and ``torch.jit.load(p)`` → ``torch.export.load(p2).module()``.
 """
 
 from __future__ import annotations
@@ -90,6 +90,7 @@ def _followed(chain: Chain, file: File) -> Iterator[Change]:
             yield from loaded(result)
         except NoFix as none:
             raise NoFix(f"line {use.node.lineno} loads the file and has no fix: {none.reason}") from None
+        # A load whose result nothing calls only checks that the file can be loaded.
         file.is_read |= bool(result.called_with() or result.kept)
 
 

@@ -84,7 +84,7 @@ def given(chain: Chain) -> str:
 
 
 def differs(example: str, sizes: str) -> bool:
-    """Whether a call (of `given`) may have other sizes than the example (of `written`), as far as both spell them."""
+    """Whether the sizes of some call may differ from those of the example, as far as both are spelled."""
     if not example:
         return False
     pairs = (zip(example.split(","), call.split(","), strict=False) for call in sizes.split())
@@ -98,7 +98,7 @@ def _written(tensor: ast.expr, chain: Chain) -> str:
 
 
 def _given(tensor: ast.expr, chain: Chain) -> str:
-    """Return the sizes of an input as `_written` does, with ``*`` for parameters and loop variables."""
+    """Return the sizes of an input, with ``*`` for parameters and loop variables."""
     sizes = shape_of(tensor, chain.use, chain.ctx) or []
     shown = ["*" if _varies(size, chain) else _number(size, chain) for size in sizes]
     return "x".join(map(str, shown)) if "*" in shown and None not in shown else _written(tensor, chain)

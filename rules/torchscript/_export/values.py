@@ -1,4 +1,4 @@
-"""What an expression is, as far as the code around it shows: a function, a module, a tensor or a tuple."""
+"""The kind of an expression, as far as the surrounding code shows it: a function, a module, a tensor or a tuple."""
 
 from __future__ import annotations
 
