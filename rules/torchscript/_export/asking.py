@@ -38,7 +38,7 @@ _REDUCES = frozenset(
 
 def check(traced: ast.expr, use: Use, ctx: Context) -> None:
     """Raise NoFix where the traced function or module calls `torch.jit.is_tracing` or suppresses `TracerWarning`."""
-    bound = binding_of(traced, use.place.scope, ctx) if isinstance(traced, ast.Name) else None
+    bound = binding_of(traced, use.place.scope, ctx)
     definition = bound if isinstance(bound, _Function) else made_by(traced, use, ctx)
     for node in ast.walk(definition) if definition is not None else ():
         if leaf(node) == "TracerWarning":
@@ -65,10 +65,7 @@ def imported_from(traced: ast.expr, use: Use, ctx: Context) -> set[str]:
     """Return the absolute paths of the project's files that may define a function, or the class of a module."""
     node: ast.AST = traced
     for _ in range(4):
-        if isinstance(node, ast.Name):
-            found = binding_of(node, use.place.scope, ctx)
-            if not isinstance(found, ast.expr):
-                break
+        if isinstance(found := binding_of(node, use.place.scope, ctx), ast.expr):
             node = found
         elif isinstance(node, ast.Call):
             node = node.func

@@ -192,7 +192,7 @@ def _changes_and_calls(
 
 def _is_evaluated(model: ast.expr, chain: Chain) -> bool:
     """Whether ``model`` is put into eval mode before the chain begins."""
-    bound = binding_of(model, chain.scope, chain.ctx) if isinstance(model, ast.Name) else None
+    bound = binding_of(model, chain.scope, chain.ctx)
     if isinstance(bound, ast.Call) and leaf(bound.func) == "eval":
         return True
     return any(

@@ -105,8 +105,6 @@ def _given(tensor: ast.expr, chain: Chain) -> str:
 
 
 def _varies(size: ast.expr, chain: Chain) -> bool:
-    if not isinstance(size, ast.Name):
-        return False
     return isinstance(binding_of(size, chain.scope, chain.ctx), ast.arg) or _is_counted(size, chain)
 
 
@@ -128,9 +126,8 @@ def _positional(inputs: ast.expr | None, chain: Chain) -> list[ast.expr]:
     """Return the positional inputs of an example."""
     if isinstance(inputs, ast.Call) and any(inputs.func is place for place in chain.modules):
         return inputs.args  # a call of the scripted module, which serves as the example
-    if isinstance(inputs, ast.Name):
-        found = binding_of(inputs, chain.scope, chain.ctx)
-        inputs = found if isinstance(found, (ast.Tuple, ast.List)) else inputs
+    found = binding_of(inputs, chain.scope, chain.ctx)
+    inputs = found if isinstance(found, (ast.Tuple, ast.List)) else inputs
     if isinstance(inputs, (ast.Tuple, ast.List)):
         return inputs.elts
     return [inputs] if inputs is not None else []
@@ -196,7 +193,7 @@ def _number(size: ast.expr, chain: Chain) -> int | None:
 
 def _value_of(node: ast.expr, chain: Chain) -> ast.expr:
     """Return the expression that is assigned to a variable, where that is certain; any other expression as it is."""
-    found = binding_of(node, chain.scope, chain.ctx) if isinstance(node, ast.Name) else None
+    found = binding_of(node, chain.scope, chain.ctx)
     return found if isinstance(found, ast.expr) else node
 
 
@@ -205,10 +202,12 @@ def _differ(example: ast.expr, other: ast.expr, chain: Chain) -> bool:
     one, two = _number(example, chain), _number(other, chain)
     if one is not None and two is not None:
         return one != two
-    return one is not None and isinstance(other, ast.Name) and _is_counted(other, chain)
+    return one is not None and _is_counted(other, chain)
 
 
-def _is_counted(name: ast.Name, chain: Chain) -> bool:
-    owner = chain.scope.find(name.id)
-    targets = [b.node for b in owner.bindings[name.id]] if owner else []
+def _is_counted(size: ast.expr, chain: Chain) -> bool:
+    if not isinstance(size, ast.Name):
+        return False
+    owner = chain.scope.find(size.id)
+    targets = [binding.node for binding in owner.bindings[size.id]] if owner else []
     return len(targets) == 1 and isinstance(chain.flow.parents.get(targets[0]), (ast.For, ast.AsyncFor))

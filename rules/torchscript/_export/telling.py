@@ -149,7 +149,7 @@ def _check_argument(place: ast.expr, call: ast.Call, chain: Chain, *, is_plain_a
     resolved = ctx.resolve(call.func, chain.use)
     qualified = resolved.names[0] if resolved is not None else ""
     passes = f"line {place.lineno} passes it to `{ctx.text(call.func)}`"
-    helper = binding_of(call.func, chain.scope, ctx) if isinstance(call.func, ast.Name) else None
+    helper = binding_of(call.func, chain.scope, ctx)
     is_in_sight = isinstance(helper, (*_Function, ast.ClassDef))
     is_foreign = not is_in_sight and not qualified.startswith("torch.")
     converts = is_foreign and _CONVERTS.search(f"{name} {qualified}")

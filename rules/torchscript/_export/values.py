@@ -32,11 +32,13 @@ _MODULE_METHODS = frozenset({"eval", "train", "to", "cuda", "cpu", "half"})
 _CLASS_NAME = re.compile(r"_*[A-Z]\w*[a-z]\w*\Z")
 
 
-def binding_of(node: ast.Name, scope: Scope, ctx: Context) -> ast.AST | None:
+def binding_of(node: ast.AST | None, scope: Scope, ctx: Context) -> ast.AST | None:
     """Return the node that a name is certainly bound to where it is read, or None.
 
     That is an expression, a definition, a parameter or an import.
     """
+    if not isinstance(node, ast.Name):
+        return None
     assigned = ctx.uses.flow.definition(node, scope)
     if assigned is not None:
         return assigned
@@ -131,16 +133,15 @@ def _methods(ctx: Context) -> set[str]:
 def made_by(node: ast.expr | None, use: Use, ctx: Context) -> ast.ClassDef | None:
     """Return the class of this file that a module is an instance of; None where the code does not show one."""
     for _ in range(4):
-        if isinstance(node, ast.Name):
-            found = binding_of(node, use.place.scope, ctx)
-            if not isinstance(found, ast.expr):
-                return None
-            node = found
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            node = node.func.value  # `.eval()`, `.to(…)`
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            made = binding_of(node.func, use.place.scope, ctx)
-            return made if isinstance(made, ast.ClassDef) else None
+        match node:
+            case ast.Name():
+                found = binding_of(node, use.place.scope, ctx)
+                node = found if isinstance(found, ast.expr) else None
+            case ast.Call(func=ast.Attribute(value=owner)):
+                node = owner  # `.eval()`, `.to(…)`
+            case ast.Call(func=function):
+                found = binding_of(function, use.place.scope, ctx)
+                return found if isinstance(found, ast.ClassDef) else None
     return None
 
 
