@@ -103,19 +103,14 @@ def _quantizing_calls(scope: ast.AST) -> list[ast.Call]:
 def check_values(traced: ast.expr, use: Use, ctx: Context) -> None:
     """Raise NoFix where `forward` of the exported class, or a method that it calls, depends on values of tensors."""
     definition = made_by(traced, use, ctx)
+    rejected = "a tensor's value, which `torch.export` rejects; use `torch.cond` or `torch.where`"
     for node in _forward(definition) if definition is not None else ():
         if isinstance(node, (ast.If, ast.IfExp, ast.While)) and _decides(node.test):
-            raise NoFix(
-                f"line {node.lineno} branches on a tensor's value, which `torch.export` rejects; use `torch.cond` or "
-                "`torch.where`"
-            )
+            raise NoFix(f"line {node.lineno} branches on {rejected}")
         if not isinstance(node, ast.Call):
             continue
         if _takes_number(node):
-            raise NoFix(
-                f"line {node.lineno} reads a tensor's value, which `torch.export` rejects; use `torch.cond` or "
-                "`torch.where`"
-            )
+            raise NoFix(f"line {node.lineno} reads {rejected}")
         if any(keyword.arg == "validate_args" for keyword in node.keywords):
             continue
         resolved = ctx.resolve(node.func, use)
