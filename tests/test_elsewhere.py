@@ -52,17 +52,17 @@ def test_nobody_else_loads_it(tmp_path: Path, files: dict[str, bytes]) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
-        ("main.cpp", "#include <torch/script.h>\n", "others may load the file, too; C++ at main.cpp:1"),
-        ("Main.java", '\nload("net.pt");\n', "others may load the file, too; Java at Main.java:2"),
+        ("main.cpp", "#include <torch/script.h>\n", "other programs may load this file: C++ at main.cpp:1"),
+        ("Main.java", '\nload("net.pt");\n', "other programs may load this file: Java at Main.java:2"),
         (
             "config.pbtxt",
             'platform: "pytorch_libtorch"',
-            "others may load the file, too; Triton at config.pbtxt:1",
+            "other programs may load this file: Triton at config.pbtxt:1",
         ),
         (
             "excluded.py",
             "m = torch.jit.load(path)\n",
-            "others may load the file, too; Python that is not checked at excluded.py:1",
+            "other programs may load this file: unchecked Python at excluded.py:1",
         ),
     ],
 )
@@ -74,7 +74,7 @@ def test_other_readers_keep_it_as_it_is(tmp_path: Path, name: str, text: str, re
 def test_a_script_that_names_the_file_may_be_its_reader(tmp_path: Path) -> None:
     (tmp_path / "run.sh").write_text("\n./serve net.pt\n")
     assert reasons(tmp_path, ALONE) == {
-        "run.sh:2 names the file, too, and what reads it there is not known here"
+        "run.sh:2 also names this file, and it is unclear what reads it there"
     }
     assert reasons(tmp_path, TOGETHER) == {"fix"}  # read by another module; the file keeps its name
 

@@ -1,6 +1,6 @@
-"""`torch.jit.annotate` tells TorchScript a type; outside of it, it returns its value.
+"""`torch.jit.annotate` gives TorchScript a type; everywhere else it returns its value.
 
-Why: `torch.jit.annotate(T, value)` is `value` for Python. An annotated assignment says the same, to type checkers as
+Why: to Python, `torch.jit.annotate(T, value)` is just `value`. An annotated assignment gives the type to type checkers as
 well as to TorchScript.
 
     sizes = torch.jit.annotate(List[int], [])
@@ -11,13 +11,12 @@ well as to TorchScript.
     →
     return None
 
-Fix safety: safe where the call becomes an annotated assignment, which TorchScript reads as well, where the code
-states the type already, or where the project neither scripts nor traces anything and, as `keep-torchscript-support =
-false` says, its users do not either. Unsafe for a plain value that users may script: TorchScript may infer another
-type from the value alone. No fix to a plain value where it certainly would (a bare `[]` is a list of tensors to it,
-`x.tolist()` fails without a type), or while the project itself scripts this code, unless the type is `Tensor`, for
-which TorchScript takes it anyway. An annotation is written for a
-variable that no other block binds, and for attributes in `__init__`.
+Fix safety: safe where the call becomes an annotated assignment, which TorchScript also reads, where the code already
+states the type, or where neither the project nor its users (`keep-torchscript-support = false`) script or trace anything.
+Unsafe for a plain value that users may script: TorchScript may infer another type from the value alone. There is no fix
+to a plain value where it certainly would (a bare `[]` is a list of tensors to it, `x.tolist()` fails without a type), or
+while the project itself scripts this code, unless the type is `Tensor`, TorchScript's default. Variables that no other
+block binds, and attributes in `__init__`, get an annotation.
 
 Source: torch 2.0.1 to 2.15.0 wheels: torch/jit/__init__.py (`annotate`).
 """
@@ -47,11 +46,9 @@ rule = Rule(
     safety=Safety.SAFE,
     asks=ASKS,
 )
+rule.note(note)
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-rule.note(note)
 
 
 @rule.check
@@ -65,24 +62,22 @@ def _fix(use: Use, ctx: Context) -> Fix:
         raise NoFix("it is used as a value, and not called")
     given, value = argument(call, 0, "the_type"), argument(call, 1, "the_value")
     if given is None or value is None or len(call.args) + len(call.keywords) != 2:
-        raise NoFix("the call does not show its type and its value")
+        raise NoFix("the type and the value are not spelled out in the call")
     plain = replace(call, "{value}", value=value)
     if isinstance(statement, ast.Assign) and statement.value is call and _can_be_annotated(use, value):
         annotated = Annotate(statement, template("{type}", type=given))
         return Fix((plain, annotated), Safety.SAFE, "Annotate the variable instead")
     needed = needed_by(use, ctx)
-    safe = needed is None or _says(use, call, given)
-    if (
-        not safe
-        and leaf(given) != "Tensor"
-        and (waiting := waits_for(use, ctx) or (_untyped(value, given) and needed))
-    ):
+    if needed is None or _says(use, call, given):
+        return Fix((plain,), Safety.SAFE, "Use the plain value")
+    waiting = waits_for(use, ctx) or (needed if _untyped(value, given) else None)
+    if waiting and leaf(given) != "Tensor":
         raise NoFix(f"TorchScript may infer another type from the value alone; {waiting}")
-    return Fix((plain,), Safety.SAFE if safe else Safety.UNSAFE, "Use the plain value")
+    return Fix((plain,), Safety.UNSAFE, "Use the plain value")
 
 
 def _untyped(value: ast.expr, given: ast.expr) -> bool:
-    """Whether a value alone certainly does not say its type: nothing in it does, or the type is wider than it."""
+    """Whether a value alone certainly does not show its type, or the type is wider than that of the value."""
     if isinstance(given, ast.Subscript) and leaf(given.value) in ("Optional", "Union", "Future"):
         return True
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
@@ -95,20 +90,20 @@ def _untyped(value: ast.expr, given: ast.expr) -> bool:
 
 
 def _says(use: Use, call: ast.Call, given: ast.expr) -> bool:
-    """Whether the code around the call states the type already, for its value alone."""
+    """Whether the statement of the call already states the type, of its value and nothing else."""
     statement, scope = use.place.statement, use.place.scope.node
-    said: ast.expr | None = None
+    stated: ast.expr | None = None
     if isinstance(statement, ast.Return) and isinstance(scope, _Function):
-        said = scope.returns
+        stated = scope.returns
     elif isinstance(statement, ast.AnnAssign):
-        said = statement.annotation
-    return said is not None and statement.value is call and ast.dump(said) == ast.dump(given)  # type: ignore[attr-defined]
+        stated = statement.annotation
+    return stated is not None and statement.value is call and ast.dump(stated) == ast.dump(given)  # type: ignore[attr-defined]
 
 
 def _can_be_annotated(use: Use, value: ast.expr) -> bool:
-    """Whether the variable that ``value`` is assigned to may be annotated here, for Python and for TorchScript.
+    """Whether the target of an assignment of ``value`` may get an annotation, for Python and for TorchScript.
 
-    TorchScript takes one on a variable that is bound in no other block, and does not read ``__init__``; it refuses
+    TorchScript accepts one for a variable that no other block binds, and does not read ``__init__``; it rejects
     ``.item()`` as the value of an ``int``.
     """
     assert isinstance(use.place.statement, ast.Assign)

@@ -1,7 +1,7 @@
 """`torch.jit.Attribute` is a pair that only TorchScript unpacks.
 
 Why: in a plain `nn.Module`, `self.sizes = torch.jit.Attribute({}, Dict[str, int])` leaves the pair itself in
-`self.sizes`. An annotation in the body of the class says the same, to TorchScript as well.
+`self.sizes`. An annotation in the body of the class gives the type, also to TorchScript.
 
     class Count(nn.Module):
         def __init__(self):
@@ -15,9 +15,9 @@ Why: in a plain `nn.Module`, `self.sizes = torch.jit.Attribute({}, Dict[str, int
             super().__init__()
             self.sizes = {}
 
-Fix safety: unsafe where code reads `.value` or `.type` of the pair. TorchScript reads the annotations of one class only, the
-first that has any: a class with bases of the project gets none where the value shows the type, and where it does not
-(`None`, an empty list), a class that has bases or subclasses there has no fix.
+Fix safety: unsafe; code may read `.value` or `.type` of the pair. TorchScript reads the annotations of one class only, the
+first that has any. A class with bases in the project therefore gets no annotation where the value shows the type; where
+it does not (`None`, an empty list), a class with bases or subclasses there has no fix.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py.
 """
@@ -45,9 +45,8 @@ rule = Rule(
     safety=Safety.UNSAFE,
 )
 
-
 _SHOWN = frozenset({"int", "bool", "str", "float"})
-"""Types that a value shows as well as an annotation does."""
+"""Types that TorchScript infers from a value."""
 _MODULES = (*BASES, "torch.nn.Module", "torch.nn.modules.module.Module")
 
 
@@ -62,7 +61,7 @@ def _fix(use: Use, ctx: Context) -> Fix:
         raise NoFix("it is used as a value, and not called")
     value, stated = argument(call, 0, "value"), argument(call, 1, "type")
     if value is None or stated is None:
-        raise NoFix("the call does not show its value and its type")
+        raise NoFix("the value and the type are not spelled out in the call")
     title = "Annotate the attribute"
     if isinstance(statement, ast.AnnAssign) and statement.annotation is call:
         return Fix((replace(call, "{type}", type=stated),), Safety.UNSAFE, title)
@@ -70,10 +69,11 @@ def _fix(use: Use, ctx: Context) -> Fix:
     if not isinstance(target, ast.Attribute):
         raise NoFix("only an attribute that is assigned in a statement of its own can be annotated")
     if owner is None or not isinstance(owner.node, ast.ClassDef) or not _is_name(target.value, "self"):
-        raise NoFix("the class that the attribute belongs to is not in sight")
-    names = {node.id for node in ast.walk(stated) if isinstance(node, ast.Name)}
-    if not names.isdisjoint({*use.place.scope.bindings, *owner.bindings}):
-        raise NoFix("the type is made of names that the body of the class does not see")
+        raise NoFix("it is unclear which class the attribute belongs to")
+    bound = {*use.place.scope.bindings, *owner.bindings}
+    for node in ast.walk(stated):
+        if isinstance(node, ast.Name) and node.id in bound:
+            raise NoFix(f"`{node.id}` in the type may be something else in the body of the class")
     is_same = isinstance(statement, ast.Assign) and ast.unparse(value) == ast.unparse(target)
     changes: list[Change] = [ctx.removed(use.place) if is_same else replace(call, "{value}", value=value)]
     is_hiding = _hides(owner.node, value, stated, use, ctx)
@@ -87,7 +87,7 @@ def _is_annotated(definition: ast.ClassDef, name: str) -> bool:
 
 
 def _hides(definition: ast.ClassDef, value: ast.expr, stated: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether an annotation would hide those of the bases, and is not needed. Raises NoFix where one is, and is not seen."""
+    """Whether an annotation would hide those of the bases and is not needed. Raise NoFix where it is needed but hidden."""
     is_shown = isinstance(stated, ast.Name) and stated.id in _SHOWN
     if is_shown and isinstance(value, ast.Constant):
         is_shown = type(value.value).__name__ == ast.unparse(stated)
@@ -98,19 +98,18 @@ def _hides(definition: ast.ClassDef, value: ast.expr, stated: ast.expr, use: Use
         return not is_first
     if not is_first:
         raise NoFix(
-            f"TorchScript reads the annotations of one class only: one in `{definition.name}` would hide those of its bases"
+            f"TorchScript reads the annotations of one class only, and one in `{definition.name}` would hide those of its bases"
         )
     if place := _subclass(definition, ctx):
         raise NoFix(
-            f"TorchScript reads the annotations of one class only: those of the class in {place} would hide this one"
+            f"TorchScript reads the annotations of one class only, and those of the class in {place} would hide this one"
         )
     return False
 
 
 def _subclass(definition: ast.ClassDef, ctx: Context) -> str | None:
-    """Where a class derives from this one."""
-    below = ctx.uses.once(_below, lambda: _below(ctx))
-    if (line := below.get(definition.name)) is not None:
+    """Return the place of a class that derives from this one."""
+    if line := ctx.uses.once(_below, lambda: _below(ctx)).get(definition.name):
         return f"line {line}"
     derived = (definition.name,), (rf"(?m)^[ \t]*class\s+\w+\s*\([^)]*\b{definition.name}\b",)
     for path, line in ctx.project.spelling(derived, beside=ctx.source.path):
@@ -119,7 +118,7 @@ def _subclass(definition: ast.ClassDef, ctx: Context) -> str | None:
 
 
 def _below(ctx: Context) -> dict[str, int]:
-    """The line of a class that derives from another, by the name of that one."""
+    """Return the 1-based line of a subclass for the name of each base class."""
     classes = (node for node in ctx.uses.flow.parents if isinstance(node, ast.ClassDef))
     return {base.id: node.lineno for node in classes for base in node.bases if isinstance(base, ast.Name)}
 
@@ -129,9 +128,8 @@ def _is_name(node: ast.expr, name: str) -> bool:
 
 
 def _target(statement: ast.stmt, value: ast.expr) -> ast.expr | None:
-    """What a statement assigns ``value`` to, and nothing else."""
-    if isinstance(statement, ast.AnnAssign) and statement.value is value:
-        return statement.target
-    if isinstance(statement, ast.Assign) and statement.value is value and len(statement.targets) == 1:
-        return statement.targets[0]
+    """Return the only target of a statement that assigns ``value``."""
+    match statement:
+        case ast.AnnAssign(target=target) | ast.Assign(targets=[target]) if statement.value is value:
+            return target
     return None

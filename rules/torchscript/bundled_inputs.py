@@ -1,6 +1,6 @@
 """Bundled inputs are stored in TorchScript files, for the Lite Interpreter.
 
-Why: the Lite Interpreter is deprecated since torch 2.10, and `torch.utils.bundled_inputs` takes scripted modules only.
+Why: the Lite Interpreter is deprecated since torch 2.10, and `torch.utils.bundled_inputs` accepts scripted modules only.
 
     augment_model_with_bundled_inputs(scripted, [(x,)])
     scripted._save_for_lite_interpreter("model.ptl")
@@ -8,7 +8,7 @@ Why: the Lite Interpreter is deprecated since torch 2.10, and `torch.utils.bundl
     exported = torch.export.export(model.eval(), (x,))
     program = to_edge_transform_and_lower(exported).to_executorch()
 
-What to do: ExecuTorch stores inputs, with the outputs expected for them, beside its program as a `BundledProgram`.
+What to do: use a `BundledProgram`, with which ExecuTorch stores inputs and their expected outputs beside the program.
 
 Source: https://docs.pytorch.org/executorch/stable/bundled-io.html,
 https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/utils/bundled_inputs.py.
@@ -21,7 +21,7 @@ from torchmigrate.api import Rule
 rule = Rule(
     code="TS173",
     symbols=("torch.utils.bundled_inputs.*",),
-    message="`{symbol}` adds inputs to a TorchScript file; ExecuTorch keeps them in a `BundledProgram`",
+    message="`{symbol}` adds inputs to a TorchScript file; use a `BundledProgram` of ExecuTorch",
     deprecated=(2, 10),
     artifact=True,
 )

@@ -9,8 +9,8 @@ Why: TorchScript is deprecated since torch 2.10; the class itself does not warn.
     def f(x):
         return x + 1
 
-What to do: write the functions in Python. TorchScript is not quite Python (integer and container semantics, `round`),
-and C++ may look the functions up by name: that needs `torch.export` and AOTInductor.
+What to do: write the functions in Python. TorchScript differs from Python (integers, containers, `round`). Where C++ looks
+the functions up by name, use `torch.export` and AOTInductor.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py.
 """
@@ -22,9 +22,6 @@ from torchmigrate.api import Rule
 rule = Rule(
     code="TS106",
     symbols=("torch.jit.CompilationUnit", "torch.jit._script.CompilationUnit", "torch._C.CompilationUnit"),
-    message=(
-        "`{symbol}` compiles TorchScript source, deprecated since torch {deprecated}; write the functions in Python and use "
-        "`torch.compile`"
-    ),
+    message="`{symbol}` compiles TorchScript source, deprecated since torch {deprecated}; write Python and use `torch.compile`",
     deprecated=(2, 10),
 )

@@ -1,7 +1,7 @@
 """`torch.jit.Final` is `typing.Final`.
 
-Why: `torch.jit.Final` is the object `typing.Final` under another name; TorchScript itself accepts `typing.Final`. The
-same holds for `List`, `Optional` and their like in `torch.jit.annotations` and `torch._jit_internal`.
+Why: `torch.jit.Final` is the object `typing.Final` under another name, and TorchScript accepts both names. The same holds
+for `List`, `Optional` and the like in `torch.jit.annotations` and `torch._jit_internal`.
 
     class Scale(nn.Module):
         factor: torch.jit.Final[int]
@@ -52,5 +52,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _fix(use: Use, name: str, ctx: Context) -> Fix:
     change: Change | None = ctx.rebound(use, name)
     if change is None and use.kind is Kind.IMPORT:
-        raise NoFix("the file binds the name in more than one place")
+        raise NoFix("the file binds the name more than once")
     return Fix((change or ctx.renamed(use, name),), Safety.SAFE, f"Use `{name}`")

@@ -6,7 +6,7 @@ Why: the format holds TorchScript, deprecated since torch 2.10.
     →
     torch.export.save(torch.export.export(m, (x,)), "m.pt2")
 
-What to do: export the module, or lower it to ExecuTorch's `.pte` for devices. Existing files can be read by neither.
+What to do: export the module, or lower it to ExecuTorch's `.pte` for devices. Neither can read existing files.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_serialization.py.
 """
@@ -15,20 +15,17 @@ from __future__ import annotations
 
 from torchmigrate.api import Rule
 
+_NAMES = ("save_jit_module_to_flatbuffer", "jit_module_from_flatbuffer")
+
 rule = Rule(
     code="TS114",
     symbols=(
-        "torch.jit.save_jit_module_to_flatbuffer",
-        "torch.jit.jit_module_from_flatbuffer",
-        "torch.jit._serialization.save_jit_module_to_flatbuffer",
-        "torch.jit._serialization.jit_module_from_flatbuffer",
-        "torch.jit._serialization.get_flatbuffer_module_info",
-        "torch.jit._serialization.get_ff_module",
+        *(f"torch.jit.{name}" for name in _NAMES),
+        *(f"torch.jit._serialization.{name}" for name in _NAMES),
+        *("torch.jit._serialization.get_flatbuffer_module_info", "torch.jit._serialization.get_ff_module"),
     ),
-    message=(
-        "`{symbol}` holds TorchScript as a flatbuffer, deprecated since torch {deprecated}; use `torch.export.save`, or "
-        "ExecuTorch for devices"
-    ),
+    message="`{symbol}` is for TorchScript as a flatbuffer, deprecated since torch {deprecated}; use `torch.export.save`, or "
+    "ExecuTorch for devices",
     deprecated=(2, 10),
     artifact=True,
 )

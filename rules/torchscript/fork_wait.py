@@ -9,11 +9,11 @@ once, in the same thread.
     future = f(x, k=1)
     y = future
 
-Work that shall run at the same time: `concurrent.futures.ThreadPoolExecutor().submit(f, x)`.
+To run work in parallel, use `concurrent.futures.ThreadPoolExecutor().submit(f, x)`.
 
-Fix safety: in TorchScript `fork` does run in parallel, so there is no fix while anything in the project scripts or
-traces, and it is unsafe until the project says that its users do not either: `keep-torchscript-support = false`. No fix
-where the future leaves its scope, or has `.then`, `.done` or `.value` called.
+Fix safety: TorchScript does run `fork` in parallel. There is no fix while anything in the project scripts or traces, and
+the fix is unsafe until the project says that its users do not either: `keep-torchscript-support = false`. There is no fix
+where the future leaves its scope, or its `.then`, `.done` or `.value` is called.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/jit/_async.py.
 """
@@ -32,38 +32,25 @@ from ._script.reach import note
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
+_AWAITS = ("_awaitable", "_awaitable_nowait", "_awaitable_wait", "_Await")
 _COMPILED = ("torch._C.fork", "torch._C.wait", "torch._C.Future")
 
 rule = Rule(
     code="TS131",
     symbols=(
         *(f"torch.jit.{name}" for name in ("fork", "_fork", "wait", "_wait", "Future")),
-        *(
-            "torch.jit._async.fork",
-            "torch.jit._async.wait",
-            *_COMPILED,
-        ),
-        *(
-            "torch._jit_internal.Future",
-            "torch._jit_internal._Await",
-            "torch.jit._Await",
-            "torch.jit._await.*",
-        ),
-        *("torch.jit._awaitable", "torch.jit._awaitable_nowait", "torch.jit._awaitable_wait"),
-        *("torch._C._awaitable", "torch._C._awaitable_nowait", "torch._C._awaitable_wait", "torch._C._Await"),
+        *("torch.jit._async.fork", "torch.jit._async.wait", *_COMPILED),
+        *("torch._jit_internal.Future", "torch._jit_internal._Await", "torch.jit._await.*"),
+        *(f"torch.{module}.{name}" for module in ("jit", "_C") for name in _AWAITS),
     ),
     pairs=dict.fromkeys(_COMPILED, ()),
-    message=(
-        "`{symbol}` is deprecated since torch {deprecated}; outside TorchScript `fork` runs at once in the same thread, so call "
-        "the function and use its result"
-    ),
+    message="`{symbol}` is deprecated since torch {deprecated}; outside TorchScript `fork` calls the function at once, so call "
+    "it directly and use its result",
     since=(2, 0),
     deprecated=(2, 11),
     safety=Safety.SAFE,
     asks=inert.ASKS,
 )
-
-
 rule.note(note)
 
 

@@ -9,9 +9,9 @@ export, which needs no freezing.
 
 To fold constants into compiled code, set `torch._inductor.config.freezing = True` before `torch.compile`.
 
-Fix safety: unsafe. The frozen module has no parameters left, the exported one keeps its state_dict; freezing folds batch
-norms, which changes the last bits, export does not; `preserved_attrs` have no counterpart, and there is no fix where they
-are given. What is frozen must be a trace of the same scope; see `torchmigrate explain TS102` for its limits.
+Fix safety: unsafe. A frozen module has no parameters left, an exported one keeps its state_dict. Freezing folds batch
+norms, which changes the last bits; export does not. There is no fix with `preserved_attrs`, which have no replacement, and
+where the frozen module is not traced in the same scope. See `torchmigrate explain TS102` for the limits of the export.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/jit/_freeze.py.
 """
@@ -26,10 +26,8 @@ from ._export.fixes import ASKS, checked, note
 rule = Rule(
     code="TS121",
     symbols=(*FREEZES, "torch._C._freeze_module"),
-    message=(
-        "`{symbol}` is deprecated since torch {deprecated}; `torch.export` of a model in eval mode needs no freezing, "
-        "`torch.compile` has `torch._inductor.config.freezing`"
-    ),
+    message="`{symbol}` is deprecated since torch {deprecated}; `torch.export` of a model in eval mode needs no freezing, and "
+    "`torch.compile` has `torch._inductor.config.freezing`",
     since=(2, 3),
     deprecated=(2, 11),
     safety=Safety.UNSAFE,

@@ -1,7 +1,7 @@
 """Switches of the TorchScript executor and its fusers.
 
-Why: they tune scripted and traced code only; eager code and `torch.compile` ignore them. `set_fusion_strategy` warns
-since torch 2.11, the nvFuser switches do nothing any more.
+Why: they tune scripted and traced code only; eager code and `torch.compile` ignore them. `set_fusion_strategy` has warned
+since torch 2.11, and the nvFuser switches no longer do anything.
 
     torch._C._jit_set_profiling_executor(False)
     →
@@ -12,9 +12,9 @@ since torch 2.11, the nvFuser switches do nothing any more.
     →
     y = model(x)
 
-Fix safety: unsafe; the statement goes, and a `with` block is unindented, once the project neither makes nor loads
-TorchScript. A dependency may still run scripted code that the switch was meant for. Where the value is used
-(`set_fusion_strategy` returns the old strategy) there is no fix, and none where the old setting is set again.
+Fix safety: unsafe. Once the project neither makes nor loads TorchScript, the statement is removed, and a `with` block is
+unindented. A dependency may still run scripted code that the switch was meant for. There is no fix where the value is
+used (`set_fusion_strategy` returns the old strategy), or where the old setting is restored.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/jit/_fuser.py,
 torch/jit/__init__.py.
@@ -59,10 +59,7 @@ rule = Rule(
         *(f"torch._C._jit_set_{name}" for name in _SET),
         *(f"torch._C._jit_{name}" for name in _OTHER),
     ),
-    message=(
-        "`{symbol}` tunes the TorchScript executor only; it has no effect on eager code or `torch.compile`, remove it "
-        "with the last scripted code"
-    ),
+    message="`{symbol}` tunes the TorchScript executor only; remove it together with the last scripted code",
     since=(2, 0),
     deprecated=(2, 11),
     safety=Safety.UNSAFE,
@@ -77,16 +74,16 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 def _fix(use: Use, ctx: Context) -> Fix:
     if runs_torchscript(ctx):
-        raise NoFix("the project still makes or loads TorchScript, which the switch tunes")
+        raise NoFix("the project still makes or loads TorchScript, which this tunes")
     change = _change(use, ctx)
     is_restored = use.call is not None and any(isinstance(given, ast.Name) for given in use.call.args)
     if is_restored and (line := ctx.uses.once(_kept, lambda: _kept(ctx)).get(use.symbol)):
-        raise NoFix(f"line {line} keeps what the switch was before, for this to set it again")
+        raise NoFix(f"line {line} keeps the old setting, which this restores")
     return Fix((change,), Safety.UNSAFE, "Remove the switch")
 
 
 def _kept(ctx: Context) -> dict[str, int]:
-    """The switches whose last setting a variable keeps where they are set, each with the line."""
+    """Return the switches whose old setting a variable keeps, each with the 1-based line."""
     parents = ctx.uses.flow.parents
     return {
         use.symbol: use.node.lineno
@@ -102,7 +99,7 @@ def _change(use: Use, ctx: Context) -> Change:
     match use.place.statement:
         case ast.If(test=test, body=body, orelse=orelse) if test is use.node:
             if not all(isinstance(part, ast.Pass) for part in (*body, *orelse)):
-                raise NotYet("the condition guards nothing but the switch")
+                raise NotYet("the condition has nothing else below it")
             return ctx.removed(use.place)
         case ast.Expr(value=value) | ast.Assign(targets=[ast.Name(id="_")], value=value) if value is use.call:
             return ctx.removed(use.place)

@@ -10,8 +10,8 @@ Why: they come from tracing and scripting, deprecated since torch 2.10.
     →
     exported.graph_module.graph.eliminate_dead_code()
 
-What to do: read and rewrite the FX graph of an exported program. Its nodes are ATen operators, and the module that a
-node comes from is in `node.meta["nn_module_stack"]`, not in a scope name.
+What to do: read and rewrite the FX graph of an exported program. Its nodes are ATen operators; the module that a node
+comes from is in `node.meta["nn_module_stack"]`, not in a scope name.
 
 Source: https://docs.pytorch.org/docs/stable/export.html, https://pytorch.org/blog/pytorch-2-10-release-blog/;
 torch 2.10 wheel: torch/jit/_trace.py.

@@ -7,11 +7,12 @@ Why: the decorators set an attribute that only `torch.jit.script` reads, and ret
     →
     def debug(self, x): ...
 
-The fix waits until nothing in the checked project compiles this code to TorchScript, and until the project says that its
-users do not either: `keep-torchscript-support = false`. A scripted function compiles itself and the functions that it
-calls; a trace runs code as Python, but for what is marked `export` or `script_if_tracing`. Till then this is information, and tells what it waits for.
+There is a fix once nothing in the checked project compiles this code to TorchScript and the project says that its users
+do not either: `keep-torchscript-support = false`. Until then, the finding is information and names what it waits for. A
+scripted function compiles itself and the functions that it calls; a trace runs code as Python, except for what is marked
+`export` or `script_if_tracing`.
 
-Fix safety: unsafe: code outside of the checked files may script yours.
+Fix safety: unsafe; code outside of the checked files may script yours.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/_jit_internal.py.
 """
@@ -37,22 +38,19 @@ _NAMES = ("ignore", "unused", "export", "_drop", "_IgnoreContextManager")
 rule = Rule(
     code="TS151",
     symbols=(*(f"torch.jit.{name}" for name in _NAMES), *(f"torch._jit_internal.{name}" for name in _NAMES)),
-    message="`{symbol}` marks code for TorchScript and does nothing else; it can go once nothing scripts this code",
+    message="`{symbol}` only marks code for TorchScript; remove it once nothing scripts this code",
     safety=Safety.SAFE,
     asks=inert.ASKS,
 )
-
-
 rule.note(note)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.call is not None and use.name.endswith(".ignore") and _drops(use.call):
-        message = "`{symbol}(drop=True)` warns; `torch.jit.unused` is its replacement"
-        # The other forms are silent in every torch; this one warns in every one that is supported.
-        severity = Severity.WARNING
-        yield ctx.finding(use, message, fix=lambda: _as_unused(use, ctx), severity=severity)
+        message = "`{symbol}(drop=True)` warns; use `torch.jit.unused`"
+        # Only this form warns, and it does so in every supported torch.
+        yield ctx.finding(use, message, fix=lambda: _as_unused(use, ctx), severity=Severity.WARNING)
     else:
         yield ctx.finding(use, fix=lambda: _fix(use, ctx))
 
@@ -66,7 +64,7 @@ def _as_unused(use: Use, ctx: Context) -> Fix:
     if inert.needed_by(use, ctx) is None:
         return _fix(use, ctx)
     if use.decorated is None or use.call is None:
-        raise NoFix("write `torch.jit.unused` by hand")
+        raise NoFix("it is not a decorator; replace it with `torch.jit.unused` by hand")
     change = replace(use.call, "{unused}", unused=ctx.symbol("torch.jit.unused", use))
     return Fix((change,), Safety.SAFE, "Use `unused`")
 

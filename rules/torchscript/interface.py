@@ -1,7 +1,7 @@
 """`torch.jit.interface` is deprecated.
 
 Why: since torch 2.11 it warns "Please use `torch.compile` instead". Outside TorchScript it returns the class unchanged.
-Remove the decorator, or say the same to type checkers with a protocol.
+Remove the decorator, or use a protocol, which type checkers understand.
 
     @torch.jit.interface
     class Scorer:
@@ -10,8 +10,8 @@ Remove the decorator, or say the same to type checkers with a protocol.
     class Scorer(typing.Protocol):
         def score(self, x: Tensor) -> Tensor: ...
 
-Fix safety: unsafe; the decorator goes once nothing in the project scripts. Until then a scripted module may have an
-attribute of this type, and there is no fix.
+Fix safety: unsafe. There is no fix while anything in the project scripts: a scripted module may have an attribute of this
+type.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/jit/_script.py.
 """
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS105",
     symbols=("torch.jit.interface", "torch.jit._script.interface"),
-    message=(
-        "`{symbol}` is deprecated since torch {deprecated} and means nothing outside TorchScript; use a `typing.Protocol` or an "
-        "abstract class"
-    ),
+    message="`{symbol}` is deprecated since torch {deprecated} and means nothing outside TorchScript; use a `typing.Protocol` or "
+    "an abstract class",
     since=(2, 0),
     deprecated=(2, 11),
     safety=Safety.UNSAFE,
@@ -49,5 +47,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 def _fix(use: Use, ctx: Context) -> Fix:
     if makes_torchscript(ctx):
-        raise NoFix("the project still makes TorchScript, which may rely on the interface")
+        raise NoFix("the project still makes TorchScript, which may need the interface")
     return Fix((ctx.undecorated(use),), Safety.UNSAFE, "Remove the decorator")

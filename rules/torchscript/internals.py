@@ -1,16 +1,15 @@
 """Private parts of TorchScript.
 
-Why: TorchScript is deprecated since torch 2.10, and these names were never public; they may go without notice.
+Why: TorchScript is deprecated since torch 2.10, and these names were never public; torch may remove them without notice.
 
     from torch._jit_internal import _qualified_name as name_of, get_torchscript_modifier
 
-What to do: first the public name of the same thing, where there is one (`torch._jit_internal.ignore` is
-`torch.jit.ignore`), then what replaces that. Code that only registers, compiles or inspects for TorchScript goes with
-the last scripted code.
+What to do: use the public name where there is one (`torch._jit_internal.ignore` is `torch.jit.ignore`), then replace
+that. Remove code that only registers, compiles or inspects for TorchScript together with the last scripted code.
 
-Questions to the registry of operators (`torch._C._jit_get_schemas_for_operator` and the like) and the helpers
-`boolean_dispatch`, `BroadcastingList1` to `3`, `_qualified_name` and `is_optional` have no public counterpart and are
-not reported.
+Queries of the operator registry (`torch._C._jit_get_schemas_for_operator` and the like) and the helpers
+`boolean_dispatch`, `BroadcastingList1` to `3`, `_qualified_name` and `is_optional` have no public equivalent and are not
+reported.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/_jit_internal.py,
 torch/jit/.
@@ -28,45 +27,25 @@ if TYPE_CHECKING:
 
 _MODULES = (
     *("_script", "_trace", "_serialization", "_freeze", "_recursive", "_state", "_builtins", "_check"),
-    *(
-        "_dataclass_impls",
-        "_decompositions",
-        "_decomposition_utils",
-        "_ir_utils",
-        "_logging",
-        "_monkeytype_config",
-    ),
-    *(
-        "_passes",
-        "_pickle",
-        "_shape_functions",
-        "annotations",
-        "frontend",
-        "generate_bytecode",
-        "supported_ops",
-    ),
-    "unsupported_tensor_ops",
+    *("_dataclass_impls", "_decompositions", "_decomposition_utils", "_ir_utils", "_logging", "_passes"),
+    *("_monkeytype_config", "_pickle", "_shape_functions", "annotations", "frontend", "generate_bytecode"),
+    *("supported_ops", "unsupported_tensor_ops"),
 )
 _NAMES = (
-    "_register_decomposition",
-    "_InsertPoint",
-    "_ScriptProfile",
-    "_unwrap_optional",
+    *("_register_decomposition", "_InsertPoint", "_ScriptProfile", "_unwrap_optional"),
     "_hide_source_ranges",
 )
 _HELPERS = (
     *("boolean_dispatch", "BroadcastingList1", "BroadcastingList2", "BroadcastingList3"),
     *("_qualified_name", "is_optional"),
 )
+_QUERIES = (
+    *("get_all_schemas", "get_schemas_for_operator", "get_operation", "get_custom_class_schemas"),
+    "resolve_packet",
+)
 _SILENT = {
-    *(f"torch._jit_internal.{name}" for name in _HELPERS),
-    *(f"torch.jit.annotations.{name}" for name in _HELPERS),
-    *(
-        "torch._C._jit_get_all_schemas",
-        "torch._C._jit_get_schemas_for_operator",
-        "torch._C._jit_get_operation",
-    ),
-    *("torch._C._jit_get_custom_class_schemas", "torch._C._jit_resolve_packet"),
+    *(f"torch.{module}.{name}" for module in ("_jit_internal", "jit.annotations") for name in _HELPERS),
+    *(f"torch._C._jit_{query}" for query in _QUERIES),
 }
 
 rule = Rule(
@@ -79,9 +58,9 @@ rule = Rule(
         "torch._C.ConcreteModuleType*",
         "torch._C._jit_*",
     ),
-    message="`{symbol}` is private to TorchScript, deprecated since torch {deprecated}, and may go without notice",
+    message="`{symbol}` is private to TorchScript, deprecated since torch {deprecated}; torch may remove it without notice",
     deprecated=(2, 10),
-    recipe="use the public name in `torch.jit` where there is one; what only serves TorchScript goes with its last use",
+    recipe="use the public name in `torch.jit` where there is one; remove what only serves TorchScript together with it",
 )
 
 

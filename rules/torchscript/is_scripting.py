@@ -1,18 +1,18 @@
 """`torch.jit.is_scripting()` is False outside TorchScript.
 
-Why: the branch for True is dead once nothing scripts the code. `torch.compiler.is_compiling()` is no replacement: it
-is True where this was False.
+Why: the branch for True is dead once nothing scripts the code. `torch.compiler.is_compiling()` is not a replacement: it is
+True where this was False.
 
     if not torch.jit.is_scripting():
         log(x)
     →
     log(x)
 
-The fix waits until nothing in the checked project compiles this code to TorchScript, and until the project says that its
-users do not either: `keep-torchscript-support = false`. A scripted function compiles itself and the functions that it
-calls; a trace runs code as Python, but for what is marked `export` or `script_if_tracing`. Till then this is information, and tells what it waits for.
+There is a fix once nothing in the checked project compiles this code to TorchScript and the project says that its users
+do not either: `keep-torchscript-support = false`. Until then, the finding is information and names what it waits for; see
+`torchmigrate explain TS151`.
 
-Fix safety: unsafe: code outside of the checked files may script yours.
+Fix safety: unsafe; code outside of the checked files may script yours.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/_jit_internal.py.
 """
@@ -42,8 +42,6 @@ rule = Rule(
     safety=Safety.UNSAFE,
     asks=inert.ASKS,
 )
-
-
 rule.note(note)
 
 
@@ -56,8 +54,8 @@ def _fix(use: Use, ctx: Context) -> Fix:
     inert.let_go(use, ctx)
     if use.call is None:
         raise NoFix("it is used as a value, and not called")
-    if ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
-        raise NoFix("the project replaces the function, to see the other branch")
+    for mention in ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
+        raise NoFix(f"{mention.path}:{mention.line} replaces this function to run the other branch")
     joints = [*takewhile(_joins, reversed(use.parents[:-1]))]
     top = joints[-1] if joints else use.call
     assert isinstance(top, ast.expr)
@@ -78,7 +76,7 @@ def _joins(node: ast.AST) -> bool:
 
 
 def _decided(use: Use, ctx: Context, top: ast.expr, parent: ast.AST, value: bool) -> Change:
-    """What changes where the whole condition ``top`` has become ``value``."""
+    """Return the change for a condition ``top`` that is always ``value``."""
     if isinstance(parent, ast.If):
         return ctx.decided(use.place, value)
     if isinstance(parent, ast.IfExp) and top is parent.test:

@@ -1,13 +1,13 @@
 """Errors and warnings that only TorchScript raises.
 
-Why: nothing raises them once the code neither scripts nor traces. `TracerWarning` also comes from
-`torch.onnx.export(..., dynamo=False)`, which traces.
+Why: nothing raises them once the code neither scripts nor traces. `torch.onnx.export(..., dynamo=False)`, which traces,
+also raises `TracerWarning`.
 
     warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)
     →
     (removed)
 
-What to do: remove the handler or the filter together with the last scripted or traced code that it was for.
+What to do: remove the handler or filter together with the last scripted or traced code that it is for.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_trace.py,
 torch/jit/_script.py.
@@ -26,5 +26,5 @@ rule = Rule(
         "torch.jit._trace.TracingCheckError",
         "torch._C.JITException",
     ),
-    message="only TorchScript raises `{symbol}`; remove the handler or filter with the last scripted or traced code",
+    message="only TorchScript raises `{symbol}`; remove the handler or filter together with the last scripted or traced code",
 )

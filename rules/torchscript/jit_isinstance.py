@@ -1,18 +1,18 @@
 """`torch.jit.isinstance` refines the types of containers for TorchScript.
 
-Why: TorchScript is deprecated since torch 2.10. Plain `isinstance` refuses `List[int]` (TypeError), so the elements
-are asked one by one.
+Why: TorchScript is deprecated since torch 2.10. Plain `isinstance` rejects `List[int]` (TypeError), so the elements are
+checked one by one.
 
     torch.jit.isinstance(x, List[int])
     →
     isinstance(x, list) and all(isinstance(item, int) for item in x)
 
-For a class, or a tuple of classes, `isinstance` does the same, to TorchScript as well. For containers, the fix waits
-until nothing in the checked project scripts this code, and until the project says that its users do not either:
-`keep-torchscript-support = false`. Till then this is information, and tells what it waits for.
+For a class, or a tuple of classes, `isinstance` does the same, also in TorchScript. For containers, there is a fix once
+nothing in the checked project scripts this code and the project says that its users do not either:
+`keep-torchscript-support = false`. Until then, the finding is information and names what it waits for.
 
 Fix safety: safe for builtin classes and tensors. Unsafe for lists, dicts and optionals of them: TorchScript does not
-know the new form, and code outside of the checked files may script yours. Other types have no fix.
+support the new form, and code outside of the checked files may script yours. Other types have no fix.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/jit/__init__.py,
 torch/_jit_internal.py (`_isinstance`).
@@ -41,14 +41,10 @@ rule = Rule(
     safety=Safety.SAFE,
     asks=inert.ASKS,
 )
-
-_BUILTINS = frozenset(
-    {"int", "float", "bool", "str", "bytes", "complex", "list", "dict", "all", "isinstance"}
-)
-_CLASSES = _BUILTINS - {"list", "dict", "all", "isinstance"}
-
-
 rule.note(note)
+
+_CLASSES = frozenset({"int", "float", "bool", "str", "bytes", "complex"})
+_BUILTINS = _CLASSES | {"list", "dict", "all", "isinstance"}
 
 
 @rule.check
@@ -61,26 +57,26 @@ def _fix(use: Use, ctx: Context) -> Fix:
     if call is None:
         raise NoFix("it is used as a value, and not called")
     if len(call.args) != 2 or call.keywords:
-        raise NoFix("the call does not show its object and its type")
+        raise NoFix("the object and the type are not spelled out in the call")
     value, asked = call.args
     scopes = ctx.uses.scopes.all
     if any(scope.stars or not _BUILTINS.isdisjoint(scope.bindings) for scope in scopes):
-        raise NoFix("a builtin that the rewrite needs may stand for something else in this file")
+        raise NoFix("a builtin that the rewrite needs may be something else in this file")
     if _is_plain(asked, use, ctx):
         return Fix((replace(call.func, "isinstance"),), Safety.SAFE, "Use `isinstance`")
     if not isinstance(value, (ast.Name, ast.Attribute)):
-        raise NoFix("the object would be evaluated twice")
+        raise NoFix("the rewrite would evaluate the object twice")
     test = _test(asked, use, ctx)
     if test is None:
-        raise NoFix("only classes, lists, dicts and optionals of them have a simple counterpart")
+        raise NoFix("only classes, and lists, dicts and optionals of them, have a simple replacement")
     inert.let_go(use, ctx)
     code, parts = test
     change = replace(call, code, x=value, **parts)
-    return Fix((change,), Safety.UNSAFE, "Ask the container and its elements")
+    return Fix((change,), Safety.UNSAFE, "Check the container and its elements")
 
 
 def _test(asked: ast.expr, use: Use, ctx: Context) -> tuple[str, dict[str, Part]] | None:
-    """The condition that says in plain Python that ``x`` is an ``asked``: a template, and its other parts."""
+    """Return the plain Python condition that ``x`` has the type ``asked``: a template, and its parts beside ``x``."""
     if not isinstance(asked, ast.Subscript):
         return None
     inner = asked.slice.elts if isinstance(asked.slice, ast.Tuple) else [asked.slice]
@@ -106,10 +102,9 @@ def _generic(node: ast.expr, use: Use, ctx: Context) -> str | None:
 
 
 def _is_plain(asked: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether `isinstance` takes the type as it is: a class, or a tuple of classes."""
-    return all(
-        _is_class(part, use, ctx) for part in (asked.elts if isinstance(asked, ast.Tuple) else [asked])
-    )
+    """Whether `isinstance` accepts the type unchanged: a class, or a tuple of classes."""
+    parts = asked.elts if isinstance(asked, ast.Tuple) else [asked]
+    return all(_is_class(part, use, ctx) for part in parts)
 
 
 def _is_class(node: ast.expr, use: Use, ctx: Context) -> bool:

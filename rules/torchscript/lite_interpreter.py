@@ -13,8 +13,8 @@ Why: since torch 2.10 its save methods warn "Please consider switching to ExecuT
     with open("model.pte", "wb") as file:
         file.write(program.buffer)
 
-What to do: export the model and lower it with ExecuTorch, a package of its own. Apps that are out read `.ptl` files
-with the old runtime: the app changes together with the file.
+What to do: export the model and lower it with ExecuTorch, a package of its own. Released apps read `.ptl` files with the
+old runtime: change the app together with the file.
 
 Source: https://docs.pytorch.org/executorch/stable/getting-started.html,
 https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py.
@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule
 
-from ._export.consumers import consumers
-from ._export.lite import METHODS, OWNERS
+from ._export.fixes import consumers
+from ._export.readers import LITE_METHODS, LITE_OWNERS
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS171",
     symbols=(
-        *(f"{owner}{method}" for owner in OWNERS for method in METHODS),
+        *(f"{owner}{method}" for owner in LITE_OWNERS for method in LITE_METHODS),
         "torch.jit.mobile.*",
         "torch.jit.export_opnames",
         *("torch._C._load_for_lite_interpreter*", "torch._C._load_mobile_module_*"),
@@ -45,8 +45,8 @@ rule = Rule(
         *("torch._C._get_model_ops_and_info*", "torch._C._export_operator_list", "torch._C._export_opnames"),
         *("torch._C._get_mobile_model_contained_types*", "torch._C._enable_mobile_interface_call_export"),
     ),
-    message="`{symbol}` is the Lite Interpreter, deprecated since torch {deprecated}; export with `torch.export` and run with "
-    "ExecuTorch",
+    message="`{symbol}` belongs to the Lite Interpreter, deprecated since torch {deprecated}; export with `torch.export` and run "
+    "with ExecuTorch",
     deprecated=(2, 10),
     recipe="`to_edge_transform_and_lower(torch.export.export(model.eval(), (x,)), "
     "partitioner=[XnnpackPartitioner()]).to_executorch()`",

@@ -1,20 +1,9 @@
 """`optimize_for_mobile` rewrites TorchScript modules for the Lite Interpreter.
 
-Why: the Lite Interpreter is deprecated since torch 2.10, and this serves it alone.
+Why: the Lite Interpreter is deprecated since torch 2.10, and nothing else needs this function.
 
-    mobile = optimize_for_mobile(torch.jit.script(model))
-    mobile._save_for_lite_interpreter("model.ptl")
-    →
-    from executorch.exir import to_edge_transform_and_lower
-    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-
-    exported = torch.export.export(model.eval(), (x,))
-    program = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()]).to_executorch()
-    with open("model.pte", "wb") as file:
-        file.write(program.buffer)
-
-What to do: export the model and lower it with ExecuTorch, a package of its own; the backend (XNNPACK, Vulkan, Core
-ML) is chosen by the partitioner.
+What to do: export the model and lower it with ExecuTorch, as `torchmigrate explain TS171` shows. The partitioner selects
+the backend (XNNPACK, Vulkan, Core ML).
 
 Source: https://docs.pytorch.org/executorch/stable/getting-started.html,
 https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py,
@@ -34,8 +23,7 @@ rule = Rule(
         "torch._C._jit_pass_vulkan_*",
         "torch._C._jit_pass_metal_*",
         "torch._C._is_default_mobile_cpu_allocator_set",
-        "torch._C._set_default_mobile_cpu_allocator",
-        "torch._C._unset_default_mobile_cpu_allocator",
+        *(f"torch._C._{verb}_default_mobile_cpu_allocator" for verb in ("set", "unset")),
     ),
     message="`{symbol}` optimizes for the Lite Interpreter; export with `torch.export` and lower with ExecuTorch",
     deprecated=(2, 10),

@@ -1,7 +1,7 @@
 """The TorchScript ONNX exporter is deprecated.
 
-Why: `dynamo=False` was the default up to torch 2.8 and warns since then; from torch 2.9 the exporter based on
-`torch.export` is the default, and that one refuses scripted and traced modules.
+Why: `dynamo=False` was the default up to torch 2.8, and warns from then on. From torch 2.9 the exporter based on
+`torch.export` is the default, which rejects scripted and traced modules.
 
     torch.onnx.export(torch.jit.script(model), (x,), "model.onnx", dynamo=False,
                       input_names=["x"], dynamic_axes={"x": {0: "batch"}})
@@ -13,17 +13,16 @@ Why: `dynamo=False` was the default up to torch 2.8 and warns since then; from t
     →
     torch.onnx.export(torch.jit.trace(model, x), (x,), "model.onnx", dynamo=False)
 
-Fix: where the project still supports a torch whose default exporter takes a scripted or traced module, and where its
-script keeps control flow that an export would refuse or freeze, `dynamo=False` keeps what the call does. Where the new
-exporter is certain to run, the module itself is handed over.
+Fix: `dynamo=False` keeps the behavior, where the project still supports a torch whose default exporter accepts scripted
+and traced modules, and where the script keeps control flow that an export would reject or freeze. Where the new exporter
+is certain to run, the fix passes the plain module.
 
-What to do: install `onnxscript`, hand over the `nn.Module` itself, and give everything after the file name by
-keyword. The new exporter takes no custom symbolic functions (see `onnx-internals`) and refuses control flow that
-depends on data; the graph's node names and its opset differ; `fallback=` is gone in torch 2.11. Compare the outputs
-of both files.
+What to do: install `onnxscript`, pass the `nn.Module` itself, and pass everything after the file name by keyword. The new
+exporter takes no custom symbolic functions (see `onnx-internals`) and rejects control flow that depends on data. Names of
+nodes and the opset of the graph differ. Torch 2.11 removed `fallback=`. Compare the outputs of both files.
 
-Fix safety: unsafe: from torch 2.9 the call fails as it is written, and what the new exporter makes of the module is not
-what the old one made of its script; `dynamo=False` warns.
+Fix safety: unsafe; from torch 2.9 the call fails as it is written. The new exporter makes another graph of the module than
+the old one made of its script; `dynamo=False` warns.
 
 Source: https://docs.pytorch.org/docs/stable/onnx_export.html; torch 2.8, 2.9 and 2.11 wheels: torch/onnx/__init__.py.
 """
@@ -56,9 +55,9 @@ _NEW_ONLY = {
     *("dynamic_shapes", "custom_translation_table", "report", "optimize", "verify", "profile"),
     *("dump_exported_program", "artifacts_dir", "fallback", "external_data"),
 }
-"""Arguments that only the exporter based on `torch.export` reads."""
+"""Arguments that only the exporter based on `torch.export` uses."""
 _KEEPS = frozenset({"eval", "train", "to", "cuda", "cpu", "half", "float"})
-"""Methods that give the module itself."""
+"""Methods that return the module itself."""
 
 rule = Rule(
     code="TS161",
@@ -94,22 +93,24 @@ def _exported(use: Use, call: ast.Call, ctx: Context) -> Iterator[Finding]:
         new = dynamo is not None or ctx.options.target >= _NEW_DEFAULT
         yield ctx.finding(
             use,
-            "`{symbol}` with `dynamo=True`, the default from torch 2.9, refuses a scripted or traced module; hand over "
-            "the `nn.Module` itself",
-            severity=Severity.ERROR if new else None,  # this form breaks before the rule's others do
+            "`{symbol}` with `dynamo=True`, the default from torch 2.9, rejects a scripted or traced module; pass the "
+            "`nn.Module` itself",
+            severity=Severity.ERROR
+            if new
+            else None,  # this form breaks before the other forms of the rule do
             fix=lambda: _fix(call, model, made, dynamo, use, ctx),
         )
     elif dynamo is None and ctx.options.minimum < _NEW_DEFAULT and not _is_new(call, model, use, ctx):
         yield ctx.finding(
             use,
-            "`{symbol}` without `dynamo=` is the TorchScript exporter up to torch 2.8 and another one from 2.9; say "
-            "which one is meant",
-            severity=Severity.INFO,  # nothing is known to be deprecated: the new exporter may be meant
+            "`{symbol}` without `dynamo=` is the TorchScript exporter up to torch 2.8 and another one from 2.9; pass "
+            "`dynamo=True` or `dynamo=False`",
+            severity=Severity.INFO,  # it may be meant for the new exporter, and then nothing is deprecated
         )
 
 
 def _is_new(call: ast.Call, model: ast.expr | None, use: Use, ctx: Context) -> bool:
-    """Whether a call without ``dynamo=`` is meant for the new exporter: the old one must be told a file."""
+    """Whether a call without ``dynamo=`` is meant for the new exporter: the old one requires a file."""
     keywords = {keyword.arg for keyword in call.keywords}
     has_file = len(call.args) > 2 or "f" in keywords or any(isinstance(a, ast.Starred) for a in call.args)
     exported = model is not None and ctx.is_named(model, use, "torch.export.export()", "torch.export.load()")
@@ -117,16 +118,13 @@ def _is_new(call: ast.Call, model: ast.expr | None, use: Use, ctx: Context) -> b
 
 
 def _made(model: ast.expr, use: Use, ctx: Context, depth: int = 4) -> list[ast.expr]:
-    """What makes TorchScript of the module that is exported: its own call, or those that its variable may come from."""
-    if isinstance(model, ast.Call):
-        if ctx.is_named(model, use, *MADE):
-            return [model]
-        moved = isinstance(model.func, ast.Attribute) and model.func.attr in _KEEPS
-        return _made(model.func.value, use, ctx, depth) if moved else []  # type: ignore[attr-defined]
-    if not isinstance(model, ast.Name) or not depth:
-        return [model] if ctx.is_named(model, use, *MADE) else []
-    owner = use.place.scope.find(model.id)
-    state = ctx.uses.flow.reaching(model.id, owner).reads.get(model) if owner is not None else None
+    """Return the calls that may have scripted or traced the exported module: itself, or those assigned to its variable."""
+    if isinstance(model, ast.Call) and isinstance(model.func, ast.Attribute) and model.func.attr in _KEEPS:
+        return _made(model.func.value, use, ctx, depth)
+    owner = use.place.scope.find(model.id) if isinstance(model, ast.Name) and depth else None
+    state = None
+    if isinstance(model, ast.Name) and owner is not None:
+        state = ctx.uses.flow.reaching(model.id, owner).reads.get(model)
     if not state:
         return [model] if ctx.is_named(model, use, *MADE) else []
     parents = ctx.uses.flow.parents
@@ -139,15 +137,15 @@ def _fix(
 ) -> Fix:
     inner = None if dynamo is None and ctx.options.minimum < _NEW_DEFAULT else _inner(model, made, use, ctx)
     if inner is not None and (dynamo is not None or not _has_control_flow(made, use, ctx)):
-        return Fix((replace(model, "{module}", module=inner),), Safety.UNSAFE, "Hand over the module itself")
+        return Fix((replace(model, "{module}", module=inner),), Safety.UNSAFE, "Pass the module itself")
     if dynamo is not None:
-        raise NoFix("the module that it was made of has no name here")
-    told = AddArgument(call, template("False"), "dynamo")
-    return Fix((told,), Safety.UNSAFE, "Say `dynamo=False`, the exporter that takes TorchScript")
+        raise NoFix("no variable here holds the plain module")
+    explicit = AddArgument(call, template("False"), "dynamo")
+    return Fix((explicit,), Safety.UNSAFE, "Pass `dynamo=False`: that exporter accepts TorchScript")
 
 
 def _inner(model: ast.expr, made: list[ast.expr], use: Use, ctx: Context) -> ast.expr | None:
-    """The module that what is exported was scripted or traced from, if that can still be named."""
+    """Return the plain module of a scripted or traced one, if a variable still holds it."""
     source = made[0] if len(made) == 1 else None
     if not isinstance(source, ast.Call) or not ctx.is_named(source.func, use, *SCRIPTS, *TRACES):
         return None
@@ -156,13 +154,13 @@ def _inner(model: ast.expr, made: list[ast.expr], use: Use, ctx: Context) -> ast
 
 
 def _is_still(inner: ast.expr, use: Use) -> bool:
-    """Whether a variable has the value at the export that it had where the module was scripted or traced."""
+    """Whether a variable has the same value at the export as where the module was scripted or traced."""
     owner = use.place.scope.find(inner.id) if isinstance(inner, ast.Name) else None
     return owner is not None and isinstance(inner, ast.Name) and len(owner.bindings[inner.id]) == 1
 
 
 def _has_control_flow(made: list[ast.expr], use: Use, ctx: Context) -> bool:
-    """Whether something of it is scripted that depends on values, as far as its class is in this file."""
+    """Whether a scripted class of this file has control flow that depends on values."""
     for source in made:
         if isinstance(source, ast.Call) and ctx.is_named(source.func, use, *SCRIPTS):
             definition = made_by(argument(source, 0, "obj"), use, ctx)
@@ -173,4 +171,4 @@ def _has_control_flow(made: list[ast.expr], use: Use, ctx: Context) -> bool:
 
 
 def _manual() -> Fix:
-    raise NoFix("sizes, names and custom operators are said in another way; see the recipe")
+    raise NoFix("sizes, names and custom operators are passed in another way; see the recipe")

@@ -8,9 +8,9 @@ Why: symbolic functions, `torch.onnx.utils` and the enums serve `dynamo=False` o
     →
     torch.onnx.export(model, (x,), "model.onnx", custom_translation_table={torch.ops.ns.op.default: op})
 
-What to do: a custom operator gets an onnxscript function in the place of its symbolic one (which saw TorchScript
-values, and the new one sees onnxscript's). `training=TrainingMode.EVAL` becomes `model.eval()` before the call;
-`operator_export_type=` is left out. `export_to_pretty_string` is gone in torch 2.6.
+What to do: write an onnxscript function for a custom operator instead of the symbolic one (which gets TorchScript values;
+the new one gets onnxscript's). Call `model.eval()` before the export instead of `training=TrainingMode.EVAL`, and leave
+`operator_export_type=` out. Torch 2.6 removed `export_to_pretty_string`.
 
 Source: https://docs.pytorch.org/docs/stable/onnx_export.html; torch 2.6, 2.7 and 2.9 wheels: torch/onnx/__init__.py,
 torch/onnx/utils.py.
@@ -28,13 +28,8 @@ if TYPE_CHECKING:
 
 _PUBLISHED = (
     *("register_custom_op_symbolic", "unregister_custom_op_symbolic", "select_model_mode_for_export"),
-    *(
-        "OperatorExportTypes",
-        "TrainingMode",
-        "TensorProtoDataType",
-        "JitScalarType",
-        "export_to_pretty_string",
-    ),
+    *("OperatorExportTypes", "TrainingMode", "TensorProtoDataType", "JitScalarType"),
+    "export_to_pretty_string",
 )
 
 rule = Rule(
@@ -52,17 +47,17 @@ rule = Rule(
         "torch._C._jit_onnx_*",
         "torch._C._jit_set_onnx_*",
     ),
-    message="`{symbol}` belongs to the TorchScript ONNX exporter; the new one takes translations of operators in "
+    message="`{symbol}` belongs to the TorchScript ONNX exporter; pass translations of operators to the new one as "
     "`torch.onnx.export(custom_translation_table=...)`",
     since=(2, 6),
     deprecated=(2, 7),
-    recipe="write the operator with `onnxscript`, and hand it to "
+    recipe="write the operator with `onnxscript`, and pass it to "
     "`torch.onnx.export(..., dynamo=True, custom_translation_table={torch.ops.ns.op.default: function})`",
 )
 
 _INSTEAD = {
-    "TrainingMode": "the new one exports the mode that the model is in, so call `model.eval()` before",
-    "OperatorExportTypes": "the new one has a single way to export, so leave the argument out",
+    "TrainingMode": "the new one keeps the mode of the model, so call `model.eval()` before",
+    "OperatorExportTypes": "the new one has no such option, so leave the argument out",
     "select_model_mode_for_export": "call `model.eval()` before the export",
     "export_to_pretty_string": "torch 2.6 removed it; print the program that `torch.onnx.export(...)` returns",
 }

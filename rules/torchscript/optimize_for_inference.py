@@ -7,8 +7,8 @@ Why: since torch 2.11 it warns "Please use `torch.compile` instead".
     m = torch.compile(model.eval())
 
 Fix safety: unsafe. Results differ in the last bits, the first call compiles, keys of the state_dict get the prefix
-`_orig_mod.` (`model.compile()` compiles in place and keeps them), and the result cannot be saved: export instead. Offered
-where the module is scripted or traced in the same scope and its result is only called.
+`_orig_mod.` (`model.compile()` compiles in place and keeps them), and the result cannot be saved: export it instead. There
+is a fix where the module is scripted or traced in the same scope and the result is only called.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/jit/_freeze.py.
 """

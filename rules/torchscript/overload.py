@@ -1,7 +1,7 @@
 """`torch.jit._overload` declares overloads for TorchScript.
 
-Why: it is private, and in eager mode the last definition simply wins, as it does with `typing.overload`, which type
-checkers understand.
+Why: it is private. In eager mode the last definition simply wins, as it does with `typing.overload`, which type checkers
+understand.
 
     @torch.jit._overload
     def join(x: int) -> int: ...
@@ -9,7 +9,7 @@ checkers understand.
     @typing.overload
     def join(x: int) -> int: ...
 
-Where both are imported under one name, for type checkers and for TorchScript, one import is left:
+Where the file imports both under one name, for type checkers and for TorchScript, one import is left:
 
     if TYPE_CHECKING:
         from typing import overload
@@ -18,12 +18,11 @@ Where both are imported under one name, for type checkers and for TorchScript, o
     →
     from typing import overload
 
-The fix waits until nothing in the checked project compiles this code to TorchScript, and until the project says that its
-users do not either: `keep-torchscript-support = false`. A scripted function compiles itself and the functions that it
-calls; a trace runs code as Python, but for what is marked `export` or `script_if_tracing`. Till then this is information, and tells what it waits for.
+There is a fix once nothing in the checked project compiles this code to TorchScript and the project says that its users
+do not either: `keep-torchscript-support = false`. Until then, the finding is information and names what it waits for; see
+`torchmigrate explain TS151`.
 
-Fix safety: unsafe: TorchScript does not know `typing.overload`, and code outside of the checked files may script
-yours.
+Fix safety: unsafe; TorchScript does not support `typing.overload`, and code outside of the checked files may script yours.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/_jit_internal.py.
 """
@@ -58,8 +57,6 @@ rule = Rule(
     safety=Safety.UNSAFE,
     asks=inert.ASKS,
 )
-
-
 rule.note(note)
 
 
@@ -67,7 +64,7 @@ rule.note(note)
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     choice = _choice(use.node.id, ctx) if isinstance(use.node, ast.Name) else None
     if choice is not None:
-        use = replace(use, certain=True)  # what else it may stand for is `typing.overload` itself
+        use = replace(use, certain=True)  # the name can only be `typing.overload` otherwise
     yield ctx.finding(use, fix=lambda: _fix(use, choice, ctx))
 
 
@@ -85,22 +82,17 @@ def _change(use: Use, choice: Place | None, ctx: Context) -> Change:
     if rebound := ctx.rebound(use, "typing.overload"):
         return rebound
     if isinstance(use.node, ast.Name):
-        raise NoFix(f"`{use.node.id}` is bound in more than one place")
+        raise NoFix(f"the file binds `{use.node.id}` more than once")
     return ctx.renamed(use, "typing.overload")
 
 
 def _choice(name: str, ctx: Context) -> Place | None:
-    """``if TYPE_CHECKING: from typing import overload / else: from torch.jit import _overload as overload``."""
+    """Find ``if TYPE_CHECKING: from typing import overload / else: from torch.jit import _overload as overload``."""
     for place in ctx.uses.scopes.places:
-        node = place.statement
-        if isinstance(node, ast.If) and len(node.body) == len(node.orelse) == 1:
-            first, second = node.body[0], node.orelse[0]
-            if (
-                isinstance(first, ast.ImportFrom)
-                and isinstance(second, ast.ImportFrom)
-                and [first.module, *((a.name, a.asname or a.name) for a in first.names)]
-                == ["typing", ("overload", name)]
-                and [alias.asname or alias.name for alias in second.names] == [name]
-            ):
+        match place.statement:
+            case ast.If(
+                body=[ast.ImportFrom(module="typing", names=[ast.alias(name="overload") as first])],
+                orelse=[ast.ImportFrom(names=[second])],
+            ) if (first.asname or first.name) == (second.asname or second.name) == name:
                 return place
     return None

@@ -1,13 +1,13 @@
 """`torch.jit.quantized` raises.
 
-Why: since torch 2.3 every class and function of it raises a RuntimeError, "... is no longer supported".
+Why: since torch 2.3 all its classes and functions raise RuntimeError: "... is no longer supported".
 
     from torch.jit.quantized import QuantizedLinear
     →
     from torch.ao.nn.quantized.dynamic import Linear
 
-What to do: `torch.ao.nn.quantized.dynamic` has `Linear`, `LSTM` and `GRU`;
-`torch.ao.quantization.quantize_dynamic` puts them into a model.
+What to do: use `Linear`, `LSTM` and `GRU` of `torch.ao.nn.quantized.dynamic`; `torch.ao.quantization.quantize_dynamic`
+puts them into a model.
 
 Source: torch 2.3 wheel: torch/jit/quantized.py.
 """

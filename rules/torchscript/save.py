@@ -6,19 +6,19 @@ Why: since torch 2.10 it warns "Please switch to `torch.export`".
     →
     torch.export.save(exported, "m.pt2", extra_files={"a.txt": "1"})
 
-Fix safety: unsafe, and offered with the export of what is saved (see `torchmigrate explain TS102`) where the project
-also loads the file, together with what loads it (see `torchmigrate explain TS112`). There is none where nothing in the
-project does, and where C++, Java, Swift, Rust, .NET, Go or JavaScript sources, Triton configurations, excluded modules,
-`pnnx` or `torch-model-archiver` may: the reason names the place. The file keeps its name where something else spells it.
-- A scripted module of which no inputs are known gets a line to complete: the export, with the parameters of `forward`.
-- The two formats do not read each other: existing files must be made anew from the Python model. Where only the file is
-  left, `torch._export.converter.TS2EPConverter(torch.jit.load(p), example_args).convert()` converts it (private; torch
-  2.4 and newer).
+Fix safety: unsafe. There is a fix where the project also loads the file; it exports the saved module (see `torchmigrate
+explain TS102`) and changes all loads (see `torchmigrate explain TS112`). There is none where other programs may load the
+file (C++, Java, Swift, Rust, .NET, Go or JavaScript sources, Triton configurations, excluded modules, `pnnx`,
+`torch-model-archiver`): the reason names the place. The file keeps its name where other code or documents name it.
+- Where no call shows the inputs of a scripted module, the hint is an export to complete, with the parameters of `forward`.
+- Neither format can read the other: make existing files again from the Python model. If only the file is left,
+  `torch._export.converter.TS2EPConverter(torch.jit.load(p), example_args).convert()` converts it (private; torch 2.4 and
+  newer).
 - C++, Java, LibTorch or Triton servers that read the `.pt` file need AOTInductor
   (`torch._inductor.aoti_compile_and_package`) instead.
-- Names must end in `.pt2`; another suffix works, with a logged warning (torch 2.8 and newer).
-- `extra_files` holds str only (bytes raise), comes back as str (`torch.jit.load` gives bytes), and `torch.export.load`
-  fills in every file, not only those asked for.
+- Names should end in `.pt2`; with another suffix, torch 2.8 and newer log a warning.
+- `extra_files` takes str only (bytes raise), comes back as str (`torch.jit.load` returns bytes), and `torch.export.load`
+  fills in all files, not only those that it is asked for.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/export.html;
 torch 2.13 wheel: torch/export/__init__.py, torch/jit/_serialization.py.

@@ -1,14 +1,13 @@
 """Saving a TorchScript module with its own method is deprecated.
 
-Why: the file holds TorchScript, deprecated since torch 2.10; `m.save(path)` itself does not warn, only `torch.jit.save`
-does.
+Why: the file holds TorchScript, deprecated since torch 2.10. Only `torch.jit.save` warns; `m.save(path)` does not.
 
     traced.save("m.pt", _extra_files={"a.txt": "1"})
     →
     torch.export.save(exported, "m.pt2", extra_files={"a.txt": "1"})
 
-Fix safety: unsafe, and offered with the export of what is saved (see `torchmigrate explain TS102`). What the new format
-does not do: see `torchmigrate explain TS111`.
+Fix safety: unsafe, and offered together with the export of the saved module (see `torchmigrate explain TS102`). For the
+limits of the new format, see `torchmigrate explain TS111`.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/export.html;
 torch 2.13 wheel: torch/export/__init__.py, torch/jit/_script.py.
@@ -24,9 +23,7 @@ from ._export.fixes import ASKS, checked, note
 rule = Rule(
     code="TS113",
     symbols=tuple(f"{made}.{method}" for made in MADE for method in ("save", "save_to_buffer")),
-    message=(
-        'saving a TorchScript module is deprecated since torch {deprecated}; use `torch.export.save(exported, "….pt2")`'
-    ),
+    message='saving a TorchScript module is deprecated since torch {deprecated}; use `torch.export.save(exported, "….pt2")`',
     since=(2, 3),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,

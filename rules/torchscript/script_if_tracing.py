@@ -1,19 +1,19 @@
 """`script_if_tracing` scripts a function while `torch.jit.trace` runs, and does nothing else.
 
-Why: it keeps loops and branches in a trace. Under `torch.export` and `torch.compile`, and in eager mode, the plain
-function runs; neither `torch.jit.script` nor `torch.compile` is its replacement.
+Why: it keeps loops and branches in a trace. Under `torch.export` and `torch.compile`, and in eager mode, the plain function
+runs. Neither `torch.jit.script` nor `torch.compile` replaces it.
 
     @torch.jit.script_if_tracing
     def paste(masks, boxes): ...
     →
     def paste(masks, boxes): ...
 
-The fix waits until nothing in the checked project scripts, traces, or calls `torch.onnx.export` without
-`dynamo=True` (the other exporter traces), and until the project says that its users do not either: `keep-torchscript-support = false`. Till
-then this is information, and tells what it waits for.
+There is a fix once nothing in the checked project scripts, traces, or calls `torch.onnx.export` without `dynamo=True` (the
+old exporter traces), and the project says that its users do not either: `keep-torchscript-support = false`. Until then,
+the finding is information and names what it waits for.
 
-Fix safety: unsafe: code outside of the checked files may trace yours, and would then freeze the branch taken and the
-number of rounds of a loop.
+Fix safety: unsafe; code outside of the checked files may trace yours, which would then freeze the branch taken and the
+number of iterations of a loop.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/jit/_trace.py,
 torch/jit/__init__.py.
@@ -39,12 +39,10 @@ _EXPORT = "torch.onnx.export"
 rule = Rule(
     code="TS157",
     symbols=(
-        "torch.jit.script_if_tracing",
-        "torch.jit._script_if_tracing",
+        *("torch.jit.script_if_tracing", "torch.jit._script_if_tracing"),
         "torch.jit._trace._script_if_tracing",
     ),
-    message="`{symbol}` acts under `torch.jit.trace` only, where it keeps loops and branches; it can go once nothing "
-    "traces this code",
+    message="`{symbol}` only keeps loops and branches under `torch.jit.trace`; remove it once nothing traces this code",
     safety=Safety.UNSAFE,
     asks=(*inert.ASKS, _EXPORT),
 )

@@ -9,7 +9,7 @@ Why: since torch 2.10 it warns "Please switch to `torch.compile` or `torch.expor
     class Net(torch.nn.Module):
         def forward(self, x):
 
-Fix safety: unsafe, and made together with the base class: see `torchmigrate explain TS104`.
+Fix safety: unsafe, and made together with the change of the base class: see `torchmigrate explain TS104`.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS107",
     symbols=METHODS,
-    message="`{symbol}` is deprecated since torch {deprecated}; drop it, and derive the class from `torch.nn.Module`",
+    message="`{symbol}` is deprecated since torch {deprecated}; remove it, and derive the class from `torch.nn.Module`",
     since=(2, 0),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,

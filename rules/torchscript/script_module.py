@@ -1,8 +1,8 @@
 """`ScriptModule` as a base class is deprecated.
 
-Why: TorchScript is deprecated since torch 2.10, and `script_method` warns. The class derives from `torch.nn.Module`, and
-its methods are plain; type comments and `__constants__` stay. Both change together:
-`script_method` in a plain module leaves a stub that cannot be called.
+Why: TorchScript is deprecated since torch 2.10, and `script_method` warns. Derive the class from `torch.nn.Module`, and make
+its methods plain; type comments and `__constants__` can stay. Change both together: `script_method` in a plain module
+leaves a stub that cannot be called.
 
     class Net(torch.jit.ScriptModule):
         @torch.jit.script_method
@@ -13,10 +13,11 @@ its methods are plain; type comments and `__constants__` stay. Both change toget
 
 The state_dict keeps its keys.
 
-Fix safety: unsafe. `.save()`, `.define()`, `.graph` and `.code` of instances are gone (export them instead); code
-elsewhere may test `isinstance(m, torch.jit.ScriptModule)`; ints and containers behave as Python's do. There is no fix where
-another file derives from the class or asks its instances for such methods, where a function returns one and the project saves
-TorchScript, and where the project traces and a method has loops or branches, which a trace keeps only while they are scripted.
+Fix safety: unsafe. Instances no longer have `.save()`, `.define()`, `.graph` and `.code` (export them instead); other code
+may test `isinstance(m, torch.jit.ScriptModule)`; ints and containers behave as in Python. There is no fix where another
+file derives from the class or uses such methods of its instances, where a function returns an instance and the project
+saves TorchScript, and where the project traces and a method has loops or branches, which a trace keeps only while they
+are scripted.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py.
 """

@@ -1,7 +1,7 @@
 """Types of scripted and traced code.
 
-Why: `ScriptModule`, `ScriptFunction` and the like exist for TorchScript, deprecated since torch 2.10. Asking for them
-warns nowhere, and a library may go on asking for its users' sake.
+Why: `ScriptModule`, `ScriptFunction` and the like exist for TorchScript, deprecated since torch 2.10. Checks for them do not
+warn, and a library may keep them for its users.
 
     isinstance(model, torch.jit.ScriptModule)
     →
@@ -11,9 +11,9 @@ warns nowhere, and a library may go on asking for its users' sake.
     →
     def load(path) -> torch.nn.Module:
 
-What to do: change the test together with the code that makes the object. What `torch.export.load(path).module()`
-returns is a `torch.fx.GraphModule`, and plain FX graphs are instances of that class as well; a compiled module is a
-`torch._dynamo.OptimizedModule`, a compiled function an ordinary function.
+What to do: change the check together with the code that makes the object. `torch.export.load(path).module()` returns a
+`torch.fx.GraphModule`, of which plain FX graphs are instances, too. A compiled module is a
+`torch._dynamo.OptimizedModule`, a compiled function is an ordinary function.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py,
 torch/jit/_trace.py.
@@ -34,8 +34,8 @@ rule = Rule(
         *(f"torch.jit._trace.{name}" for name in _TRACED),
         *(f"torch._C.Script{kind}" for kind in ("Module", "Function", "Method", "Class", "Dict", "List")),
     ),
-    message="`{symbol}` is a TorchScript type; nothing makes one once the code is exported or compiled",
+    message="`{symbol}` is a TorchScript type; exported or compiled code never creates one",
     kinds=frozenset(Kind) - {Kind.BASE},
-    recipe="ask for `torch.export.ExportedProgram` or `torch.fx.GraphModule`, or remove the question with the last "
+    recipe="check for `torch.export.ExportedProgram` or `torch.fx.GraphModule`, or remove the check together with the last "
     "script and trace",
 )

@@ -6,9 +6,9 @@ Why: it calls `torch.jit.script` or `torch.jit.trace`, deprecated since torch 2.
     →
     torch.export.save(torch.export.export(m.eval(), (x,)), "m.pt2")
 
-What to do: export the module by hand; sizes and control flow are limited as `torchmigrate explain TS102` says, and what
-`to_torchscript` does with the mode, the device and gradients becomes yours to do. Reported only in files that name
-Lightning; other classes may have a method of this name.
+What to do: export the module by hand, and set its mode, device and gradients as `to_torchscript` does. For the limits on
+sizes and control flow, see `torchmigrate explain TS102`. Only files that import Lightning are reported, as other classes
+may have a method of this name.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/,
 https://lightning.ai/docs/pytorch/stable/common/lightning_module.html; torch 2.10 wheel: torch/jit/_script.py,
@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS115",
     symbols=(".to_torchscript",),
-    message=(
-        "`to_torchscript` calls `torch.jit.script` or `torch.jit.trace`, deprecated since torch {deprecated}; export the module "
-        "with `torch.export.export`"
-    ),
+    message="`to_torchscript` calls `torch.jit.script` or `torch.jit.trace`, deprecated since torch {deprecated}; use "
+    "`torch.export.export`",
     deprecated=(2, 10),
     recipe='`torch.export.save(torch.export.export(model.eval(), (x,)), "model.pt2")`',
     artifact=True,

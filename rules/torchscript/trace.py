@@ -11,20 +11,20 @@ Why: since torch 2.10 it warns "Please switch to `torch.compile` or `torch.expor
     torch.export.save(traced, "m.pt2")
 
 Fix safety: unsafe.
-- Export keeps the example's sizes: another size raises "Guard failed". Say what varies:
+- Export keeps the example's sizes: another size raises "Guard failed". Declare the sizes that vary:
   `dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)`, one entry per input, with an example size of at least 2. `Dim.AUTO`
-  never refuses, but may silently keep a size fixed.
-- Export refuses what a trace silently froze: `if` on a tensor's value, `.item()`, slices of data-dependent length. To
-  see it, run the export; the error names the line. Ways out: `torch.cond`, `torch.where`, `strict=True`, or
-  `torch.compile` without export. Where the class of the module in the same file shows one, there is no fix; nor for what
-  is quantized with packed weights (`convert`, `quantize_dynamic`).
-- A function is not accepted, only an `nn.Module`: wrap it in one whose forward calls it, or use `torch.compile`.
-- An ExportedProgram has no `.eval()`, `.to()`, `.save()`, `.graph_for()`; on `.module()`, `.eval()` and `.train()`
-  raise. Put the model in the right mode before the export.
-- Positional and keyword arguments must be given as in the example. Outputs keep their Python types: a named tuple stays
-  one, where a trace gives a plain tuple.
-- Where the result is saved, what loads the file changes with it, or nothing does: see `torchmigrate explain TS112`.
-- Existing `.pt` files, and C++ or Java code that reads them, do not follow: see `torchmigrate explain TS111`.
+  never raises, but may silently keep a size fixed.
+- Export rejects what a trace silently freezes: `if` on a tensor's value, `.item()`, slices of data-dependent length. Run the
+  export once: the error names the line. Use `torch.cond`, `torch.where`, `strict=True`, or `torch.compile` without export.
+  There is no fix where the class of the module, in the same file, does such a thing, or where the module is quantized with
+  packed weights (`convert`, `quantize_dynamic`).
+- Export accepts only an `nn.Module`: wrap a function in a module whose forward calls it, or use `torch.compile`.
+- An ExportedProgram has no `.eval()`, `.to()`, `.save()`, `.graph_for()`; its `.module()` raises on `.eval()` and `.train()`.
+  Put the model in the right mode before the export.
+- Calls must pass positional and keyword arguments as the example does. Outputs keep their Python types: a named tuple stays
+  one, where a trace returns a plain tuple.
+- Where the result is saved, all loads of the file change together with it: see `torchmigrate explain TS112`.
+- Existing `.pt` files, and C++ or Java code that reads them, do not change: see `torchmigrate explain TS111`.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/export.html;
 torch 2.10 wheel: torch/jit/_trace.py.
@@ -46,19 +46,18 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS102",
     symbols=TRACES,
-    message=(
-        "`{symbol}` is deprecated since torch {deprecated}; use `torch.export.export(module, (inputs,))`, which keeps the "
-        "example's sizes unless `dynamic_shapes` frees them, and call its `.module()`"
-    ),
+    message="`{symbol}` is deprecated since torch {deprecated}; use `torch.export.export(module, (inputs,))`, which keeps the "
+    "example's sizes unless `dynamic_shapes` frees them, and call its `.module()`",
     since=(2, 3),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,
     asks=ASKS,
 )
-
-_HINT = "run the export once: what it refuses, it names with its line; `torchmigrate explain TS102` lists ways out"
-
 rule.note(note)
+
+_HINT = (
+    "run the export once: its errors name the line; `torchmigrate explain TS102` lists what to do about them"
+)
 
 
 @rule.check

@@ -15,9 +15,9 @@ An exported program has one entry; give each method a module of its own.
     forward = torch.export.export(m, (x,))
     encode = torch.export.export(Encode(m), (x,))
 
-Fix safety: unsafe; where `forward` alone is traced, the call becomes an export as in `torchmigrate explain TS102`, with
-the same limits. Several methods are split by hand: callers that use one object get several programs, each with its own
-copy of the weights once saved.
+Fix safety: unsafe. Where only `forward` is traced, the call becomes an export as in `torchmigrate explain TS102`, with the
+same limits. Split several methods by hand: callers of one object get several programs, each of which is saved with its
+own copy of the weights.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_trace.py.
 """

@@ -9,8 +9,7 @@ from torchmigrate.api import Finding
 
 from ...torchscript._export.fixes import ASKS as _ASKS
 from ...torchscript._export.fixes import note
-from ...torchscript._export.lite import SAVES
-from ...torchscript._export.readers import LITE_SAVED, SAVED
+from ...torchscript._export.readers import LITE_SAVED, LITE_SAVES, SAVED
 
 if TYPE_CHECKING:
     from torchmigrate.foreign.context import ForeignContext
@@ -26,7 +25,7 @@ ON_DEVICE_HINT = (
     '`.package(url: "https://github.com/pytorch/executorch.git", branch: "swiftpm-<version>")`'
 )
 
-ASKS = (*_ASKS, *SAVES)
+ASKS = (*_ASKS, *LITE_SAVES)
 """What a rule must put into its ``asks`` to call the function below."""
 
 

@@ -1,4 +1,4 @@
-"""A chain that becomes an export: ``trace(model, x)`` → ``torch.export.export(model, (x,))``, and all that follows."""
+"""The fix that turns a chain into an export: ``trace(model, x)`` → ``torch.export.export(model, (x,))``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from torchmigrate.semantics.calls import argument, arguments, value
 from torchmigrate.semantics.resolve import leaf
 
 from .._authoring.authoring import SCRIPTS, TRACE_MODULES
-from . import quantizing, sampling
+from . import asking
 from .chain import Chain
 from .compiling import without_modes, without_wrappers
 from .saving import saved
@@ -44,6 +44,7 @@ _TRACE_ONLY = frozenset(
         "_module_class",
     ]
 )
+"""Arguments of a trace that an export does not need."""
 _NEW_KEYWORDS = {
     "func": "mod",
     "mod": "mod",
@@ -55,19 +56,19 @@ _NEW_KEYWORDS = {
 
 
 def exported(chain: Chain, model: ast.expr, inputs: ast.expr | None) -> Fix:
-    """The fix that exports ``model`` with example ``inputs``: those of a trace, or a call of the scripted module.
+    """Return the fix that exports ``model`` with example ``inputs``: those of a trace, or a call of the scripted module.
 
-    Raises NoFix where the export could not serve as the traced or scripted module did.
+    Raise NoFix where the exported module could not be used as the traced or scripted one is.
     """
     if kind_of(model, chain.use, chain.ctx) == "scripted":
-        raise NoFix("`torch.export` takes no module that is scripted or traced already")
+        raise NoFix("it is given a scripted or traced module, and `torch.export` needs a plain one")
     made = binding_of(model, chain.scope, chain.ctx) if isinstance(model, ast.Name) else model
     if isinstance(made, ast.Call) and leaf(made.func) == "compile":
-        raise NoFix("what it traces is compiled already, and no plain module any more")
-    quantizing.check(model, made, chain)
-    sampling.check(model, chain.use, chain.ctx)
-    if chain.saves and chain.moved:
-        raise NoFix("the result is moved after the trace; move the model before, so that the export has it")
+        raise NoFix(f"line {made.lineno} compiles it already, and `torch.export` needs a plain module")
+    asking.check_quantized(model, made, chain.use, chain.ctx)
+    asking.check_values(model, chain.use, chain.ctx)
+    if chain.saves and chain.moved_line:
+        raise NoFix(f"line {chain.moved_line} moves the result; move the model before it is exported")
     given = _scripted(chain, model, inputs) if chain.use.symbol in SCRIPTS else _traced(chain, inputs)
     changes = (
         chain.ctx.renamed(chain.use, "torch.export.export"),
@@ -78,11 +79,11 @@ def exported(chain: Chain, model: ast.expr, inputs: ast.expr | None) -> Fix:
         *_called_through_module(chain),
         *saved(chain),
     )
-    return Fix(changes, Safety.UNSAFE, "Use `torch.export`, and all that follows from it here")
+    return Fix(changes, Safety.UNSAFE, "Use `torch.export`, and adapt what uses the result")
 
 
 def _scripted(chain: Chain, model: ast.expr, example: ast.expr | None) -> Iterator[Change]:
-    """Gives the export what a call of the scripted module is given."""
+    """Yield the changes that pass the arguments of a call of the scripted module to the export."""
     assert isinstance(example, ast.Call)
     call = chain.call
     yield DropArguments(call, tuple(node for node in arguments(call) if value(node) is not model))
@@ -92,11 +93,11 @@ def _scripted(chain: Chain, model: ast.expr, example: ast.expr | None) -> Iterat
 
 
 def _traced(chain: Chain, inputs: ast.expr | None) -> Iterator[Change]:
-    """Lets the arguments of a trace be those of an export."""
+    """Yield the changes that make arguments of an export from those of a trace."""
     call = chain.call
     unknown = [k for k in call.keywords if k.arg not in _NEW_KEYWORDS and k.arg not in _TRACE_ONLY]
     if unknown or len(call.args) > 2 or any(isinstance(node, ast.Starred) for node in call.args):
-        raise NoFix("its arguments are not written out")
+        raise NoFix("its arguments are not spelled out")
     gone = tuple(keyword for keyword in call.keywords if keyword.arg in _TRACE_ONLY)
     yield DropArguments(call, gone)
     yield from _renamed(keyword for keyword in call.keywords if keyword not in gone)
@@ -116,7 +117,7 @@ def _renamed(keywords: Iterable[ast.keyword]) -> Iterator[Change]:
 
 
 def _options(chain: Chain, model: ast.expr, inputs: ast.expr | None) -> Iterator[Change]:
-    """The module itself where its forward is traced, and what the export has to be told beside its inputs."""
+    """Yield the changes of the module, where its forward is traced, and of the arguments beside the inputs."""
     if isinstance(model, ast.Attribute) and model.attr == "forward":
         yield replace(model, "{module}", module=model.value)
     if chain.ctx.options.minimum < (2, 8):
@@ -126,7 +127,7 @@ def _options(chain: Chain, model: ast.expr, inputs: ast.expr | None) -> Iterator
 
 
 def _example(chain: Chain, inputs: ast.expr) -> Iterator[Change]:
-    """Makes a tuple of the example inputs."""
+    """Yield the change that makes a tuple of the example inputs."""
     traced = argument(chain.call, 1, "inputs") if chain.use.symbol in TRACE_MODULES else inputs
     assert traced is not None
     if isinstance(inputs, ast.List):
@@ -148,15 +149,15 @@ _TUPLES = {
 
 
 def _form(chain: Chain, inputs: ast.expr) -> str:
-    """What the example inputs are: "tuple", "list", "one", or "either" where that shows at run time only."""
+    """Return "tuple", "list" or "one" for the example inputs, or "either" where only a run can show that."""
     shown = inputs_of(inputs, chain.use, chain.ctx) or _shown_by_calls(chain, inputs)
     if shown is None and not isinstance(inputs, (ast.Name, ast.Attribute)):
-        raise NoFix("it does not show whether the example is one tensor or several")
+        raise NoFix(f"it is unclear whether the example in line {inputs.lineno} is one tensor or several")
     return shown or "either"
 
 
 def _shown_by_calls(chain: Chain, inputs: ast.expr) -> str | None:
-    """ "one" or "list", where the result is called with the example itself."""
+    """Return "one" or "list" where the result is called with the example itself."""
     for call in chain.called_with():
         given = call.args[0] if len(call.args) == 1 else None
         if given is not None and ast.dump(given) == ast.dump(inputs):
@@ -167,7 +168,7 @@ def _shown_by_calls(chain: Chain, inputs: ast.expr) -> str | None:
 
 
 def _called_through_module(chain: Chain) -> Iterator[Change]:
-    """Lets the uses of the result as a module go through `.module()`, made once."""
+    """Yield the changes that use the result through `.module()`, which is called once."""
     if not chain.saves:
         yield replace(chain.call, "{program}.module()", program=chain.call)
     elif len(chain.modules) > 1 or any(chain.flow.is_repeated(place, chain.call) for place in chain.modules):
@@ -178,12 +179,12 @@ def _called_through_module(chain: Chain) -> Iterator[Change]:
 
 
 def _named(chain: Chain) -> Iterator[Change]:
-    """Gives the program a name of its own, so that the variable can be its module."""
+    """Yield the changes that bind the program to a new variable, so that the old one can be its module."""
     statement = chain.use.place.statement
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
     is_inline = any(not isinstance(place, ast.Name) for place, _ in chain.saves)
     if not isinstance(target, ast.Name) or is_inline or _shares_its_line(chain.use.place):
-        raise NoFix("its result is both called and saved; give the export a statement of its own")
+        raise NoFix("its result is both called and saved; give it a variable and a line of its own")
     taken = {name for scope in chain.ctx.uses.scopes.all for name in scope.bindings}
     candidates = ("exported", "exported_program", *(f"exported_{number}" for number in range(2, 1000)))
     program = Symbol(next(candidate for candidate in candidates if candidate not in taken))

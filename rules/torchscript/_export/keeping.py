@@ -1,4 +1,4 @@
-"""The variables and attributes that keep a module, and every place of the file that reads one of them."""
+"""The variables and attributes that keep a module, and all places of the file that read one of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torchmigrate.api import NoFix
 from torchmigrate.semantics.resolve import leaf
 from torchmigrate.semantics.scopes import Scope
 
-from .chain import Chain
+from .chain import Chain, assigned_targets
 
 _KEEPING = frozenset(
     [
@@ -17,7 +17,7 @@ _KEEPING = frozenset(
         *("dict", "list", "tuple", "set", "deque", "SimpleNamespace", "partial", "partialmethod"),
     ]
 )
-"""What keeps the values that it is given, for others to find."""
+"""Functions and methods that keep their arguments, so that other code may find them."""
 _READING = (
     *(ast.Attribute, ast.Expr, ast.Return, ast.Delete, ast.Compare, ast.Assert, ast.UnaryOp),
     ast.FormattedValue,
@@ -25,12 +25,12 @@ _READING = (
 
 
 def keepers(target: ast.expr, chain: Chain) -> Iterator[tuple[ast.expr, dict[ast.expr, ast.AST]]]:
-    """What keeps the module that ``target`` is bound to: each with the places that name it, and what is around them.
+    """Yield each variable or attribute that keeps the module bound to ``target``, with its places and their parents.
 
-    Raises NoFix where one of the places hands the module on in a way that is not followed.
+    Raise NoFix where a place passes the module on in a way that is not followed.
     """
     waiting, seen = [(target, chain.scope)], set[object]()
-    for read, scope in waiting:  # which grows
+    for read, scope in waiting:  # grows while it is walked: a variable may be assigned to another one
         key = (scope.find(read.id), read.id) if isinstance(read, ast.Name) else leaf(read)
         if key in seen:
             continue
@@ -42,15 +42,15 @@ def keepers(target: ast.expr, chain: Chain) -> Iterator[tuple[ast.expr, dict[ast
             if not isinstance(parent, (ast.Assign, ast.AnnAssign)):
                 _check(node, parent, chain)
                 continue
-            for other in parent.targets if isinstance(parent, ast.Assign) else [parent.target]:
+            for other in assigned_targets(parent):
                 if not isinstance(other, (ast.Name, ast.Attribute)):
                     raise _out_of_sight(node)
-                waiting.append((other, scope_of(node, chain)))
+                waiting.append((other, chain.scope_of(node)))
         yield read, places
 
 
 def parents(read: ast.expr, chain: Chain, scope: Scope | None = None) -> dict[ast.expr, ast.AST]:
-    """All places that name a variable of ``scope``, or an attribute of that name in the file, and what is around them."""
+    """Return all places that name a variable of ``scope``, or an attribute of that name in the file, with their parents."""
     owner = (scope or chain.scope).find(read.id) if isinstance(read, ast.Name) else None
     root = owner.node if owner is not None else chain.ctx.source.tree
     return {
@@ -60,16 +60,8 @@ def parents(read: ast.expr, chain: Chain, scope: Scope | None = None) -> dict[as
     }
 
 
-def scope_of(node: ast.AST, chain: Chain) -> Scope:
-    """The scope that a place stands in."""
-    scopes = chain.ctx.uses.once("scopes", lambda: {scope.node: scope for scope in chain.ctx.uses.scopes.all})
-    while node not in scopes:
-        node = chain.flow.parents[node]
-    return scopes[node]
-
-
 def _check(node: ast.expr, parent: ast.AST, chain: Chain) -> None:
-    """Raises NoFix where a place does more than to ask the module, call it, hand it to a function or return it."""
+    """Raise NoFix where a place does more than read from the module, call it, pass it to a function or return it."""
     around = chain.flow.parents.get(parent)
     call = around if isinstance(parent, ast.keyword) else parent
     if isinstance(call, ast.Call):
@@ -89,4 +81,4 @@ def _check(node: ast.expr, parent: ast.AST, chain: Chain) -> None:
 
 
 def _out_of_sight(node: ast.expr) -> NoFix:
-    return NoFix(f"line {node.lineno} hands it on to where it cannot be followed")
+    return NoFix(f"line {node.lineno} passes it on in a way that cannot be followed")

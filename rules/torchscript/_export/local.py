@@ -1,4 +1,4 @@
-"""What becomes of each chain of a file, as far as the file itself shows it."""
+"""The outcome of each chain of a file, as far as the file itself shows it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from .._authoring.authoring import SCRIPTS, TRACE_MODULES, TRACES
 from .._script import choice
 from . import asking, telling
 from .chain import MODES, Chain
-from .compiling import compiled, eager
+from .compiling import compiled, compiled_in_place, eager
 from .exporting import exported
-from .in_place import compiled_in_place
 from .values import binding_of, kind_of
 
 if TYPE_CHECKING:
@@ -32,21 +31,21 @@ _SCRIPT_ONLY = frozenset({"optimize", "_frames_up", "_rcb", "example_inputs"})
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What becomes of a chain: a fix, or the reason why there is none."""
+    """The fix of a chain, or the reason why there is none."""
 
     chain: Chain
     fix: Fix | None
     reason: str | None
     lacks_inputs: bool = False
-    """Whether example inputs are all that is missing."""
+    """Whether only example inputs are missing."""
 
 
 class _NoInputs(NoFix):
-    """Nothing shows what the module is called with."""
+    """The reason that no call shows example inputs."""
 
 
 def chains(ctx: Context) -> Mapping[int, Outcome]:
-    """What becomes of each chain, by the `id` of each node that names a link of it."""
+    """Return the outcome of each chain, by the `id` of each of its members."""
     return ctx.uses.once(chains, lambda: dict(_chains(ctx)))
 
 
@@ -67,73 +66,64 @@ def _chains(ctx: Context) -> Iterator[tuple[int, Outcome]]:
 def _followed(chain: Chain) -> Fix:
     leaves: str | None = None
     try:
-        chain.follow()
+        chain.follow(chain.call)
     except NoFix as none:
         leaves = none.reason
     purpose.check(chain.use, chain.ctx)
     if leaves is not None and (chain.use.symbol not in SCRIPTS or chain.saves):
         raise NoFix(leaves)
-    if not _is_located(chain):
-        raise NoFix("it, or what is done with its result, stands inside an f-string")
+    calls = [call for _, call in (*chain.wrappers, *chain.modes)]
+    if not all(is_located(node, chain.flow.parents) for node in (*chain.members, *calls)):
+        raise NoFix("it or a use of its result is inside an f-string, which cannot be rewritten")
+    # A scripted module that leaves its scope may still be compiled in place; a trace has no such replacement.
     if leaves is not None:
         fix = compiled_in_place(chain, _plain(chain), leaves)
     else:
         telling.check_global(chain)
         fix = _scripted(chain) if chain.use.symbol in SCRIPTS else _traced(chain)
     if not chain.use.certain:
-        raise NoFix("the name may stand for something else here")
+        raise NoFix("the name may refer to something else here")
     return fix
-
-
-def _is_located(chain: Chain) -> bool:
-    done = [call for _, call in (*chain.wrappers, *chain.modes)]
-    return all(is_located(node, chain.flow.parents) for node in (*chain.members, *done))
 
 
 def _traced(chain: Chain) -> Fix:
     model = argument(chain.call, 0, "func", "mod")
     if model is None or isinstance(model, ast.Starred):
-        raise NoFix("its arguments are not written out")
+        raise NoFix("its arguments are not spelled out")
     kind = kind_of(model, chain.use, chain.ctx)
     if kind is None and isinstance(model, ast.Attribute):
-        raise NoFix(
-            f"it does not show whether `{chain.ctx.text(model)}` is a module or a method of something else"
-        )
+        text = chain.ctx.text(model)
+        raise NoFix(f"it is unclear whether `{text}` is a module or a method of another object")
     asking.check(model, chain.use, chain.ctx)
     if kind == "function":
-        because = "it traces a function, which `torch.export` does not take"
-        if title := choice.refused("function", chain.ctx):
-            return eager(chain, model, title, because)
-        return compiled(chain, model, because)
+        title = choice.refused("function", chain.ctx)
+        return eager(chain, model, title) if title else compiled(chain, model)
     return exported(chain, model, _inputs(chain))
 
 
 def _inputs(chain: Chain) -> ast.expr | None:
-    """The example inputs of a trace; None where they are given by keyword only."""
+    """Return the example inputs of a trace; None where they are given by keyword only."""
     inputs = argument(chain.call, 1, "example_inputs", "inputs")
     if chain.use.symbol in TRACES:
         return inputs
-    if isinstance(inputs, ast.Dict):
-        given = {
-            k.value: v for k, v in zip(inputs.keys, inputs.values, strict=True) if isinstance(k, ast.Constant)
-        }
-        if len(inputs.keys) == 1 and "forward" in given:
-            return given["forward"]
-    elif isinstance(inputs, ast.Call) and leaf(inputs.func) == "dict" and not inputs.args:
-        by_name = {keyword.arg: keyword.value for keyword in inputs.keywords}
-        if [*by_name] == ["forward"]:
-            return by_name["forward"]
-    raise NoFix("an exported program has one entry, and this traces other methods than forward")
+    match inputs:
+        case ast.Dict(keys=[ast.Constant(value="forward")], values=[given]):
+            return given
+        case ast.Call(args=[], keywords=[ast.keyword(arg="forward", value=given)]) if (
+            leaf(inputs.func) == "dict"
+        ):
+            return given
+    raise NoFix("it traces other methods than `forward`, and an exported program has a single entry point")
 
 
 def _plain(chain: Chain) -> ast.expr:
-    """The module that is scripted. Raises NoFix where it is none, or more is given."""
+    """Return the module that is scripted. Raise NoFix where it is not plain, or there are other arguments."""
     model = argument(chain.call, 0, "obj")
     unknown = [keyword for keyword in chain.call.keywords if keyword.arg not in (*_SCRIPT_ONLY, "obj")]
     if model is None or unknown or len(chain.call.args) > 1:
-        raise NoFix("its arguments are not written out")
+        raise NoFix("its arguments are not spelled out")
     if kind_of(model, chain.use, chain.ctx) in ("scripted", "container"):
-        raise NoFix("what it is given is no plain module")
+        raise NoFix("it is given a container or a scripted module, and not a plain module")
     return model
 
 
@@ -146,19 +136,18 @@ def _scripted(chain: Chain) -> Fix:
         choice.check(chain.use, chain.ctx)
         return compiled(chain, model)
     example = next((call for call in chain.called_with() if _is_known_before(call, chain)), None)
+    saved = f"it is saved in line {chain.saves[0][1].lineno}, and"
     if example is None:
-        raise _NoInputs("it is saved, and nothing before it shows example inputs for `torch.export.export`")
+        raise _NoInputs(f"{saved} no call before shows example inputs for `torch.export.export`")
     if not _is_evaluated(model, chain):
-        raise NoFix(
-            "it is saved, and what loads it can still switch its mode: call `.eval()` before it is exported"
-        )
+        raise NoFix(f"{saved} an export fixes its mode: call `.eval()` before")
     return exported(chain, model, example)
 
 
 def _check_original(model: ast.expr, chain: Chain) -> None:
-    """Raises NoFix where the module that is scripted changes afterwards, or is used in another mode than its script.
+    """Raise NoFix where the module changes after it is scripted, or is used in another mode than the scripted one.
 
-    A scripted module shares the parameters of its original, and nothing else.
+    A scripted module shares only the parameters with its original.
     """
     if not isinstance(model, (ast.Name, ast.Attribute)):
         return
@@ -169,10 +158,10 @@ def _check_original(model: ast.expr, chain: Chain) -> None:
     changes, calls = chain.ctx.uses.once(key, lambda: _changes_and_calls(root, chain.flow.parents))
     line = chain.use.place.statement.lineno
     if changed := _first_after(line, changes.get(text, ())):
-        raise NoFix(f"line {changed} changes `{text}`, which its script does not follow")
+        raise NoFix(f"line {changed} changes `{text}`, and the scripted module does not change with it")
     called = _first_after(line, calls.get(text, ()))
     if called and chain.modes and not _is_evaluated(model, chain):
-        raise NoFix(f"line {called} uses `{text}`, whose mode is not that of its script")
+        raise NoFix(f"line {called} calls `{text}`, whose mode differs from that of the scripted module")
 
 
 def _first_after(line: int, lines: Sequence[int]) -> int | None:
@@ -183,7 +172,7 @@ def _first_after(line: int, lines: Sequence[int]) -> int | None:
 def _changes_and_calls(
     root: ast.AST, parents: Mapping[ast.AST, ast.AST]
 ) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-    """The lines below ``root``, in order, that change what an expression names, and those that call it; by its code."""
+    """Return, by its code, the lines below ``root`` that change a variable or attribute, and those that call it."""
     changes: dict[str, list[int]] = {}
     calls: dict[str, list[int]] = {}
     for node in walk(root):
@@ -203,22 +192,21 @@ def _changes_and_calls(
 
 def _is_evaluated(model: ast.expr, chain: Chain) -> bool:
     """Whether ``model`` is put into eval mode before the chain begins."""
-    bound = binding_of(model, chain.scope, chain.ctx) if isinstance(model, ast.Name) else None
+    bound = binding_of(model, chain.scope, chain.ctx)
     if isinstance(bound, ast.Call) and leaf(bound.func) == "eval":
         return True
-    calls = [*ast.walk(model), *chain.flow.parents]
     return any(
         isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
         and call.func.attr == "eval"
         and call.lineno <= chain.call.lineno
         and (call is model or ast.dump(call.func.value) == ast.dump(model))
-        for call in calls
+        for call in chain.flow.parents
     )
 
 
 def _is_known_before(call: ast.Call, chain: Chain) -> bool:
-    """Whether the arguments of a call could already be made where the module is scripted."""
+    """Whether the arguments of a call exist already where the module is scripted."""
     if not call.args or call.keywords:
         return False
     names = [node for argument in call.args for node in ast.walk(argument) if isinstance(node, ast.Name)]

@@ -1,4 +1,4 @@
-"""A file that is saved, and all that loads it, moved together: this module's part, and what it notes for the others."""
+"""The part of one module in a multi-file fix of a saved file and all its loads, and the notes for the other modules."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ from torchmigrate.semantics.calls import argument
 
 from .._authoring.authoring import LOADING, SAVE_METHODS, SAVES, TRACES
 from .chain import Chain
-from .lite import SAVES as LITE_SAVES
-from .loading import loaded
 from .local import chains
 from .paths import identity, is_buffer, is_temporary, renaming
-from .readers import LITE_SAVED, LOADED, SAVED, Group, Link, group_of
+from .readers import LITE_SAVED, LITE_SAVES, LOADED, SAVED, Group, Link, group_of
+from .saving import loaded
 from .sizes import given, written
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
+UNTRACED = "it is unclear where this module was traced or scripted"
+"""The reason for no fix where a use belongs to no chain."""
+
 
 def moved(chain: Chain, fix: Fix) -> Fix:
-    """The fix of a chain with what its files mean for the project. Raises NoFix where something keeps them as they are."""
+    """Return the fix of a chain with the changes that its files need. Raise NoFix where they have to stay as they are."""
     changes: list[Change] = []
     groups: list[Group] = []
     for file in chain.files:
         path = file.paths[0]
         name = identity(path, chain.use, chain.ctx)
+        # Nothing else can load a file that does not outlive the program.
         if file.is_read and is_temporary(path, chain.use, chain.ctx):
             continue
         group = group_of(name, chain.ctx, is_saved=True, is_read=file.is_read and name is not None)
@@ -39,20 +42,20 @@ def moved(chain: Chain, fix: Fix) -> Fix:
         groups.append(group)
     several = [group for group in groups if len(group.paths) > 1]
     if len(several) > 1:
-        raise NoFix("it is saved to several files, and other modules load them")
+        raise NoFix("it is saved to several files that other modules load")
     whole = (*fix.changes, *changes)
     return _part(whole, several[0], chain.ctx) if several else replace(fix, changes=whole)
 
 
 def followed(use: Use, ctx: Context) -> Fix:
-    """The fix of what loads a file that another module saves. Raises NoFix."""
+    """Return the fix of a load whose file another module saves. Raise NoFix where there is none."""
     name = file_of(use, ctx)
     group = group_of(name, ctx, is_saved=False, is_read=True)
     changes: list[Change] = []
     paths = []
     for other in ctx.uses.found:
         if other.symbol in LOADING and other.kind is Kind.CALL and file_of(other, ctx) == name:
-            changes += loaded(other, ctx)
+            changes += loaded(Chain(other, ctx))
             paths.append(_path(other))
     if group.is_renamed:
         changes += renaming([path for path in paths if path is not None], ctx, use)
@@ -60,18 +63,17 @@ def followed(use: Use, ctx: Context) -> Fix:
 
 
 def _part(changes: tuple[Change | Edit, ...], group: Group, ctx: Context) -> Fix:
-    """This module's part of the fix of a file that other modules save or load as well."""
+    """Return the part of this module in the fix of a file that other modules also save or load."""
     others = ", ".join(path for path in group.paths if path != ctx.source.path)
     title = (
-        f"Use `torch.export`, and all that follows from it here and in {others}; what is exported takes the example's "
-        "sizes only"
+        f"Use `torch.export` here and in {others}; the exported module takes only the sizes of the example"
     )
     joint = Joint(f"{group.name} of {group.paths[0]}", group.paths)
     return Fix(changes, Safety.UNSAFE, title, joint=joint)
 
 
 def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object], ...]]]:
-    """What the project has to know of a file that is saved or loaded here."""
+    """Yield the notes for other modules about a file that is saved or loaded here."""
     if use.kind is not Kind.CALL or use.call is None:
         return
     if use.symbol in LOADING:
@@ -86,15 +88,14 @@ def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object]
 def _link(use: Use, ctx: Context) -> Link:
     path, kept, shown = _path(use), "", ""
     found = chains(ctx).get(id(use.node))
-    reason = found.reason if found is not None else "what it is given is not certainly traced in that scope"
+    reason = found.reason if found is not None else UNTRACED
     if use.symbol in LOADING:
         result = Chain(use, ctx)
         try:
-            [*_] = loaded(use, ctx, result)
+            [*_] = loaded(result)
+            reason = found.reason if found is not None else None
         except NoFix as none:
             reason = none.reason
-        else:
-            reason = found.reason if found is not None else None
         kept, shown = " ".join(result.kept), given(result)
     elif found is not None and found.chain.use.symbol in TRACES:
         shown = written(argument(found.chain.call, 1, "example_inputs"), found.chain)
@@ -108,7 +109,7 @@ def _link(use: Use, ctx: Context) -> Link:
 
 
 def file_of(use: Use, ctx: Context) -> str | None:
-    """The name of the file that a call saves or loads, where it is written out."""
+    """Return the name of the file that a call saves or loads, where the code spells it."""
     return identity(_path(use), use, ctx)
 
 

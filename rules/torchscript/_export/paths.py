@@ -1,4 +1,4 @@
-"""The paths of saved files: which are the same, and how they get another suffix."""
+"""The paths of saved files: which of them name the same file, and how a file gets another suffix."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 Literal = ast.Constant | ast.JoinedStr
 _LITERALS = (ast.Constant, ast.JoinedStr)
 _SUFFIXES = (".pt", ".pth")
+_JOINS = frozenset({"join", "Path", "str", "joinpath"})
+_WRAPPERS = _JOINS | {"abspath", "expanduser", "realpath", "fspath"}
+"""Functions that make a path of their last argument."""
 
 
 def is_same(path: ast.expr | None, other: ast.expr, use: Use, chain: Chain) -> bool:
-    """Whether two expressions name the same file: equal literals, the same text in one scope, or the same name."""
+    """Whether two expressions name the same file: equal literals, the same code in one scope, or the same name."""
     if path is None:
         return False
     if isinstance(path, ast.Constant) and isinstance(other, ast.Constant):
@@ -33,18 +36,19 @@ def is_same(path: ast.expr | None, other: ast.expr, use: Use, chain: Chain) -> b
 
 
 def may_be_same(path: ast.expr | None, other: ast.expr, use: Use, chain: Chain) -> bool:
-    """Whether what ``use`` reads from ``path`` may be the file that a chain saves to ``other``, in whatever scope.
+    """Whether the ``path`` that ``use`` loads may be the file that a chain saves to ``other``, in whatever scope.
 
-    It is another one where both names are written out and differ, and where it is no file but a buffer.
+    It is another file where the code spells both names and they differ, and where one is a buffer in memory.
     """
     if is_buffer(path, use, chain.ctx) or is_buffer(other, chain.use, chain.ctx):
         return False
+    # Names only: the same folder may be spelled in many ways.
     names = _name(path, use, chain.ctx), _name(other, chain.use, chain.ctx)
     return None in names or names[0] == names[1]
 
 
 def _name(path: ast.expr | None, use: Use, ctx: Context) -> str | None:
-    """The name of a file without its folders, where it is written out."""
+    """Return the name of a file without its folders, where the code spells it."""
     literal = _literal(path, use, ctx) if path is not None else None
     if isinstance(literal, ast.JoinedStr):
         end = string(literal.values[-1]) if literal.values else None
@@ -54,28 +58,28 @@ def _name(path: ast.expr | None, use: Use, ctx: Context) -> str | None:
 
 
 def identity(path: ast.expr | None, use: Use, ctx: Context) -> str | None:
-    """What tells the file from others in the whole project: its name where it is written out, else None.
+    """Return the name that identifies a file in the whole project, where the code spells one.
 
-    A name is written out in a literal, in the default of the command line's option that it comes from, or in one way
-    only where the file says how it is called (``--model exp/encoder.pt``). A constant of another module of the
-    project, ``config.MODEL``, is a name as well.
+    That may be in a literal, in the default of the command line's option that the path comes from, or in the one
+    command that the file shows (``--model exp/encoder.pt``). A constant of another module of the project,
+    ``config.MODEL``, is a name as well.
     """
     if path is None:
         return None
     name = _name(path, use, ctx)
     if name is not None:
         return name
-    return _of_option(path, use, ctx) or _of_constant(path, use, ctx)
+    return _name_of_option(path, use, ctx) or _name_of_constant(path, use, ctx)
 
 
 def is_buffer(path: ast.expr | None, use: Use, ctx: Context) -> bool:
-    """Whether what is saved to or loaded from is no file but a buffer in memory."""
-    value = _within(path, use, ctx) if path is not None else None
+    """Whether a "path" is not a file but a buffer in memory."""
+    value = _last_part(path, use, ctx) if path is not None else None
     return isinstance(value, ast.Call) and leaf(value.func) == "BytesIO"
 
 
 def is_temporary(path: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether a file goes as it came: a buffer in memory, or what is called temporary."""
+    """Whether a file does not outlive the program: a buffer in memory, or one with "temp" or "tmp" in its path."""
     if is_buffer(path, use, ctx):
         return True
     names = [node for node in ast.walk(path) if isinstance(node, ast.Name)]
@@ -84,8 +88,8 @@ def is_temporary(path: ast.expr, use: Use, ctx: Context) -> bool:
     return re.search(r"(?i)te?mp", text) is not None
 
 
-def _within(path: ast.expr, use: Use, ctx: Context) -> ast.expr:
-    """The last part of a path, through variables and what only makes a path of another."""
+def _last_part(path: ast.expr, use: Use, ctx: Context) -> ast.expr:
+    """Return the last part of a path, found through variables and functions that only convert it."""
     for _ in range(6):
         if isinstance(path, ast.Name):
             value = ctx.uses.flow.definition(path, use.place.scope)
@@ -101,12 +105,9 @@ def _within(path: ast.expr, use: Use, ctx: Context) -> ast.expr:
     return path
 
 
-_WRAPPERS = frozenset({"join", "Path", "str", "joinpath", "abspath", "expanduser", "realpath", "fspath"})
-
-
-def _of_option(path: ast.expr, use: Use, ctx: Context) -> str | None:
-    """The one name that the file gives for ``args.option``: as the option's default, or where it shows a command."""
-    end = _within(path, use, ctx)
+def _name_of_option(path: ast.expr, use: Use, ctx: Context) -> str | None:
+    """Return the one file name that the module gives for ``args.option``: a default, or part of a command it shows."""
+    end = _last_part(path, use, ctx)
     if not isinstance(end, ast.Attribute) or not isinstance(end.value, ast.Name):
         return None
     option = "--" + end.attr.replace("_", "-")
@@ -124,9 +125,9 @@ def _of_option(path: ast.expr, use: Use, ctx: Context) -> str | None:
     return names.pop() if len(names) == 1 else None
 
 
-def _of_constant(path: ast.expr, use: Use, ctx: Context) -> str | None:
-    """The last two names of a constant in capitals of another module."""
-    end = _within(path, use, ctx)
+def _name_of_constant(path: ast.expr, use: Use, ctx: Context) -> str | None:
+    """Return the last two parts of the qualified name of a constant, in capitals, of another module."""
+    end = _last_part(path, use, ctx)
     if not isinstance(end, (ast.Name, ast.Attribute)) or not (leaf(end) or "").isupper():
         return None
     resolved = ctx.resolve(end, use)
@@ -137,19 +138,21 @@ def _of_constant(path: ast.expr, use: Use, ctx: Context) -> str | None:
 
 
 def renaming(paths: list[ast.expr], ctx: Context, use: Use) -> list[RenameFile]:
-    """What gives the file that all the paths name the suffix ``.pt2``; empty where something else names it too."""
-    found = [_literal(path, use, ctx) for path in paths]
-    literals = [literal for literal in found if literal is not None and _has_suffix(literal)]
-    if len(literals) < len(paths):
+    """Return the changes that give the file of all the paths the suffix ``.pt2``.
+
+    Empty where another literal in the module equals the one of a path.
+    """
+    literals = [_literal(path, use, ctx) for path in paths]
+    found = [literal for literal in literals if literal is not None and _has_suffix(literal)]
+    if len(found) < len(paths):
         return []
-    spelled = ctx.uses.once(_by_text, lambda: _by_text(ctx.source.tree))
-    if any(node not in literals for literal in literals for node in spelled[_text(literal)]):
+    spelled = ctx.uses.once(_literals_by_text, lambda: _literals_by_text(ctx.source.tree))
+    if any(node not in found for literal in found for node in spelled[_text(literal)]):
         return []
-    return [RenameFile(literal, ".pt2") for literal in dict.fromkeys(literals)]
+    return [RenameFile(literal, ".pt2") for literal in dict.fromkeys(found)]
 
 
-def _by_text(tree: ast.AST) -> dict[object, list[ast.AST]]:
-    """All literals of a module by what they say."""
+def _literals_by_text(tree: ast.AST) -> dict[object, list[ast.AST]]:
     literals: dict[object, list[ast.AST]] = {}
     for node in ast.walk(tree):
         if isinstance(node, _LITERALS):
@@ -163,36 +166,36 @@ def _has_suffix(literal: Literal) -> bool:
 
 
 def _text(literal: Literal) -> object:
-    """What is equal for literals that say the same."""
+    """Return what is equal for equal literals."""
     return literal.value if isinstance(literal, ast.Constant) else ast.dump(literal)
 
 
 def _literal(path: ast.expr, use: Use, ctx: Context) -> Literal | None:
-    """The string literal that a path ends with."""
-    if isinstance(path, ast.JoinedStr) or (isinstance(path, ast.Constant) and isinstance(path.value, str)):
-        return path
-    if isinstance(path, ast.BinOp):
-        return _literal(path.right, use, ctx)
-    if isinstance(path, ast.Call) and path.args and leaf(path.func) in ("join", "Path", "str", "joinpath"):
-        return _literal(path.args[-1], use, ctx)
-    if isinstance(path, ast.Name):
-        return _of_variable(path, use, ctx)
+    """Return the string literal that a path ends with."""
+    match path:
+        case ast.JoinedStr() | ast.Constant(value=str()):
+            return path
+        case ast.BinOp(right=end):
+            return _literal(end, use, ctx)
+        case ast.Call(args=[*_, end]) if leaf(path.func) in _JOINS:
+            return _literal(end, use, ctx)
+        case ast.Name():
+            return _literal_of_variable(path, use, ctx)
     return None
 
 
-def _of_variable(name: ast.Name, use: Use, ctx: Context) -> Literal | None:
-    """The literal in a variable that only saves and loads read."""
-    owner = use.place.scope.find(name.id)
-    value = ctx.uses.flow.definition(name, use.place.scope)
-    if owner is not use.place.scope or value is None:
+def _literal_of_variable(name: ast.Name, use: Use, ctx: Context) -> Literal | None:
+    """Return the literal in a variable that only saves and loads read."""
+    flow, scope = ctx.uses.flow, use.place.scope
+    value = flow.definition(name, scope)
+    if value is None or isinstance(value, ast.Name) or scope.find(name.id) is not scope:
         return None
-    reaching = ctx.uses.flow.reaching(name.id, owner)
-    parents = ctx.uses.flow.parents
-    around = [parents[read] for read in reaching.reads]
-    calls = [parents[node] if isinstance(node, ast.keyword) else node for node in around]
+    reaching = flow.reaching(name.id, scope)
     if reaching.captured or len(reaching.bindings) != 1:
         return None
-    known = {"save", "load"}
-    if not all(isinstance(call, ast.Call) and leaf(call.func) in known for call in calls):
-        return None
-    return _literal(value, use, ctx) if not isinstance(value, ast.Name) else None
+    for read in reaching.reads:
+        parent = flow.parents[read]
+        call = flow.parents[parent] if isinstance(parent, ast.keyword) else parent
+        if not isinstance(call, ast.Call) or leaf(call.func) not in ("save", "load"):
+            return None
+    return _literal(value, use, ctx)

@@ -1,7 +1,7 @@
-"""Who reads the file that a chain saves, in the whole project: its loaders move together with it, or nothing does.
+"""The saves and loads of one file in the whole project: all of them change together, or none.
 
-Each file notes what it saves and loads, and why that could not change. From these notes every file draws the same
-conclusion by itself: which saves and loads are of one file, and whether all of them can move.
+Each module notes what it saves and loads, and why that could not change. From these notes every module draws the same
+conclusion by itself: which saves and loads are of one file, and whether all of them can change.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from torchmigrate.api import NoFix, NotYet
 from torchmigrate.foreign.use import LANGUAGES, READS
 from torchmigrate.project.modules import module_path
 
+from .._authoring.authoring import MADE
 from .sizes import differs
 
 if TYPE_CHECKING:
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
 
 SAVED, LOADED = "TorchScript file saved", "TorchScript file loaded"
 LITE_SAVED = "Lite Interpreter file saved"
+"""The kinds of notes."""
+
+LITE_METHODS = ("._save_for_lite_interpreter", "._save_to_buffer_for_lite_interpreter")
+LITE_OWNERS = ("", *MADE, "torch.utils.mobile_optimizer.optimize_for_mobile()")
+"""The objects that have these methods: any object, and results of known functions."""
+LITE_SAVES = tuple(f"{owner}{LITE_METHODS[0]}" for owner in LITE_OWNERS)
+"""The symbols that save a file for the Lite Interpreter."""
 
 _SOURCES = {
     " .c .cc .cpp .cxx .h .hh .hpp .cu .cuh ": (
@@ -39,16 +47,16 @@ _SOURCES = {
     " .go ": (r"\bgotch\b|\bgotorch\b", "Go"),
     " .js .mjs .cjs .ts ": (r"torch-js|\bScriptModule\b", "JavaScript"),
     " .pbtxt ": (r"pytorch_libtorch|\"pytorch\"", "Triton"),
-    " .py .pyi .ipynb ": (r"\bjit\s*\.\s*load\b", "Python that is not checked"),
+    " .py .pyi .ipynb ": (r"\bjit\s*\.\s*load\b", "unchecked Python"),
 }
-"""What loads TorchScript in files that no rule looks into, by their suffixes, and how it is called."""
+"""By the suffixes of files that no rule looks into: what loads TorchScript in them, and the name of the language."""
 
 _TOOLS = {
     "pnnx": r"\bpnnx\b",
     "pytorch_libtorch": r"\bpytorch_libtorch\b",
     "torch-model-archiver": r"torch-model-archiver",
 }
-"""Names of tools that read TorchScript files, in what is checked."""
+"""Tools that read TorchScript files, and the expressions that find them in the checked files."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +67,19 @@ class Link:
     line: int
     saves: bool
     name: str | None
-    """What tells the file from others; see `paths.identity`."""
+    """The name that identifies the file in the project, where the code spells one."""
     reason: str | None
-    """Why it cannot move."""
+    """Why it cannot change."""
     renames: bool
-    """Whether nothing else in its module names the file."""
+    """Whether the file can get another name in this module."""
     kept: str = ""
-    """How others may reach what is loaded, see `Chain.kept`; separated by blanks."""
+    """The names under which other modules may reach the loaded module, separated by blanks; see `Chain.kept`."""
     sizes: str = ""
-    """The sizes of the example, or of the calls of what is loaded, see `sizes`; without calls, the load is a check."""
+    """The sizes of the example of a save, or of the calls of a load; empty where nothing calls it."""
 
     @property
     def place(self) -> str:
-        """Where it stands."""
+        """The path and 1-based line."""
         return f"{self.path}:{self.line}"
 
     @cached_property
@@ -81,7 +89,7 @@ class Link:
 
     @property
     def details(self) -> tuple[tuple[str, object], ...]:
-        """What a rule notes of it."""
+        """The fields that a rule notes."""
         fields = ("name", "reason", "renames", "kept", "sizes")
         return tuple((field, getattr(self, field)) for field in fields)
 
@@ -96,13 +104,14 @@ class Group:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The modules."""
+        """The modules that save or load the file."""
         return tuple(sorted({link.path for link in self.links}))
 
 
 def group_of(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool) -> Group:
-    """The saves and loads of the file ``name``, if all of them can move; this module saves or loads it. Raises
-    NoFix, or NotYet where something else has to go first.
+    """Return the saves and loads of the file ``name``, which this module saves or loads, if all of them can change.
+
+    Raise NoFix, or NotYet where something else has to change first.
     """
     every = _links(ctx)
     here = os.path.dirname(ctx.source.path)
@@ -110,50 +119,55 @@ def group_of(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool) -
     if not (is_saved and is_read) and len({link.saves for link in links}) < 2:
         links = _sole(here, every) or links
     if not is_saved and not any(link.saves for link in links):
-        raise NotYet("something in the project exports the file: it must be exported again first")
+        raise NotYet("the project saves this file with `torch.export.save`")
     savers = {link.path for link in links if link.saves}
     is_read = is_read or any(not link.saves and (link.sizes or link.path not in savers) for link in links)
-    known = bool(links) and is_read
-    near = {here, *(link.folder for link in links)}
+    near = {here, *(link.folder for link in links)} if links and is_read else {link.folder for link in every}
     for link in every:
-        may_be = not link.saves and link.name is None and (link.folder in near or not known)
-        if may_be and link not in links and link.path != ctx.source.path:
-            raise NotYet(
-                f"{link.place} no longer loads a TorchScript file, which may be the one that is saved"
-            )
+        is_unnamed = not link.saves and link.name is None and link.path != ctx.source.path
+        if is_unnamed and link.folder in near and link not in links:
+            raise NotYet(f"{link.place}, which may load this file, no longer loads TorchScript")
     if not is_read:
-        reason = "nothing in the project loads the file, and what does would have to change with it"
+        reason = "nothing in the project loads this file, and whatever does must change together with it"
         if named_readers(name, ctx):
-            reason = "what loads the file would have to change with it"
-        raise NoFix(f"{reason}{foreign_readers(name, ctx)}")
-    if len([link for link in links if link.saves and link.path == ctx.source.path]) > 1:
-        raise NoFix("the same file is saved elsewhere as well")
-    for link in links:
-        if link.reason is not None:
-            raise NoFix(f"{link.place} {'saves' if link.saves else 'loads'} the file, too: {link.reason}")
-    for example in (link.sizes for link in links if link.saves):
-        for link in links:
-            if not link.saves and differs(example, link.sizes):
-                raise NoFix(
-                    f"{link.place} may give it other sizes than the example's, which `dynamic_shapes` must free"
-                )
+            reason = "what loads this file must change together with it"
+        foreign = foreign_readers(name, ctx)
+        raise NoFix(f"{reason}: {foreign}" if foreign else reason)
+    _check_links(links, ctx)
     for link in every:
         if link in links or (name is None and link.path == ctx.source.path):
             _check_reach(link, ctx)
     if foreign := foreign_readers(name, ctx):
-        raise NoFix(f"others may load the file, too{foreign}")
+        raise NoFix(f"other programs may load this file: {foreign}")
     named = next(_spelling(name, links, ctx), None) if name is not None else None
     if named is not None and len({link.path for link in links}) < 2:
-        raise NoFix(f"{named} names the file, too, and what reads it there is not known here")
+        raise NoFix(f"{named} also names this file, and it is unclear what reads it there")
     is_plain = re.fullmatch(r"[\w. -]+\.pth?", name or "") is not None
     renamed = is_plain and named is None and all(link.renames for link in links)
     return Group(name or here, links, renamed)
 
 
+def _check_links(links: Sequence[Link], ctx: Context) -> None:
+    """Raise NoFix where one of the saves and loads of a file cannot change, or calls it with other sizes than the example."""
+    mine = sorted(link.line for link in links if link.saves and link.path == ctx.source.path)
+    if len(mine) > 1:
+        raise NoFix(f"lines {' and '.join(map(str, mine))} save the same file")
+    for link in links:
+        if link.reason is not None:
+            raise NoFix(f"{link.place} also {'saves' if link.saves else 'loads'} this file: {link.reason}")
+    for example in (link.sizes for link in links if link.saves):
+        for link in links:
+            if not link.saves and differs(example, link.sizes):
+                raise NoFix(
+                    f"{link.place} may call it with other sizes than the example's; pass `dynamic_shapes`"
+                )
+
+
 def _links(ctx: Context) -> list[Link]:
-    """Every save and load in the project."""
-    noted = [ctx.project.uses(kind) for kind in (SAVED, LOADED)]
-    # Made once for what is known of the project now, which the key keeps alive.
+    """Return all saves and loads in the project."""
+    noted = ctx.project.uses(SAVED), ctx.project.uses(LOADED)
+    # Facts about the project may grow: the ids tell whether these lists are the current ones, and the value keeps the
+    # lists alive, so that no other list gets their ids.
     _, links = ctx.uses.once((_links, *map(id, noted)), lambda: (noted, list(_linked(*noted))))
     return links
 
@@ -165,7 +179,7 @@ def _linked(saved: Sequence[Mention], loaded: Sequence[Mention]) -> Iterator[Lin
 
 
 def _of_name(name: str | None, here: str, every: Sequence[Link]) -> list[Link]:
-    """The links of a name: those in one folder where it is both saved and loaded there, else all that are left."""
+    """Return the links of a name in the folder ``here``, if it saves and loads the file, else in all that do not do both."""
     if name is None:
         return []
     links = [link for link in every if link.name == name]
@@ -178,7 +192,7 @@ def _of_name(name: str | None, here: str, every: Sequence[Link]) -> list[Link]:
 
 
 def _sole(here: str, every: Sequence[Link]) -> list[Link]:
-    """The only save and the only load of a folder, where one does not say of which file it is, and nothing else fits."""
+    """Return the only save and the only load of a folder, where one has no name and no other link fits."""
     links = [link for link in every if link.folder == here]
     if sorted(link.saves for link in links) != [False, True] or all(link.name for link in links):
         return []
@@ -187,7 +201,7 @@ def _sole(here: str, every: Sequence[Link]) -> list[Link]:
 
 
 def _check_reach(link: Link, ctx: Context) -> None:
-    """Raises NoFix if other modules may reach what is loaded there."""
+    """Raise NoFix where other modules may reach the loaded module."""
     for kept in link.kept.split():
         owner, _, attribute = kept.rpartition(".")
         module = os.path.basename(module_path(os.path.realpath(link.path)))
@@ -195,11 +209,13 @@ def _check_reach(link: Link, ctx: Context) -> None:
         sought = ((owner, f".{attribute}"), (rf"\.{attribute}\b",)) if owner else inside
         for path, line in _spelled(ctx, sought, {link.path}):
             if path.endswith((".py", ".pyi", ".ipynb")):
-                raise NoFix(f"{path}:{line} may use what {link.place} loads in ways that are not known here")
+                raise NoFix(
+                    f"{path}:{line} may use the module that {link.place} loads, and it is unclear how"
+                )
 
 
 def _spelling(name: str, links: Sequence[Link], ctx: Context) -> Iterator[str]:
-    """Where else in the tree the file is named: in other modules, in documents and in scripts."""
+    """Yield the other places that name the file: in modules, documents and scripts."""
     expression = rf"(?<![\w.-]){re.escape(name)}(?![\w-])"
     for path, line in _spelled(ctx, ((name,), (expression,)), {link.path for link in links}):
         yield f"{path}:{line}"
@@ -208,7 +224,7 @@ def _spelling(name: str, links: Sequence[Link], ctx: Context) -> Iterator[str]:
 
 
 def _spelled(ctx: Context, sought: Sought, beside: Collection[str]) -> Iterator[tuple[str, int]]:
-    """The files of the project, but for some, that spell what is sought, by their paths as they are shown."""
+    """Yield the path to show and the 1-based line of each file of the project, but for ``beside``, that matches."""
     places = {os.path.realpath(path) for path in beside}
     for place, line in ctx.project.spelling(sought, beside=""):
         if place not in places:
@@ -216,14 +232,14 @@ def _spelled(ctx: Context, sought: Sought, beside: Collection[str]) -> Iterator[
 
 
 _MOST = 3
-"""Readers in other languages that are named one by one."""
+"""How many foreign readers a message names."""
 _NAMING = (
     " .sh .bash .bat .ps1 .yaml .yml .json .toml .cfg .ini .md .rst .txt makefile .mk .cmake .gitignore "
 )
 
 
 def named_readers(name: str | None, ctx: Context) -> dict[str, str]:
-    """The first place in each other language that names the file, where these are looked at."""
+    """Return the first place, for each other language, that names the file in a checked source."""
     found: dict[str, str] = {}
     for mention in ctx.project.uses(READS) if name else ():
         noted = dict(mention.constants)
@@ -234,23 +250,22 @@ def named_readers(name: str | None, ctx: Context) -> dict[str, str]:
 
 
 def foreign_readers(name: str | None, ctx: Context) -> str:
-    """What else in the tree may load the file, as the end of a sentence; empty if nothing does."""
+    """Return what else in the tree may load the file, with its places, as a list for a sentence; empty if nothing does."""
     end = f"|(?<![\\w.-]){re.escape(name)}(?![\\w.-])" if name and "." in name else ""
     expressions = {
         suffixes: pattern + (end if ".py" not in suffixes else "")
         for suffixes, (pattern, _) in _SOURCES.items()
     }
-    kinds = {suffixes: kind for suffixes, (_, kind) in _SOURCES.items()}
     found = named_readers(name, ctx)
     places = {place.rpartition(":")[0] for place in found.values()}
     for path, line, _ in ctx.elsewhere(expressions):
         if path in places:
             continue
         suffix = f" {os.path.splitext(path)[1].lower()} "
-        kind = next((kind for suffixes, kind in kinds.items() if suffix in suffixes), "another language")
+        kind = next((k for suffixes, (_, k) in _SOURCES.items() if suffix in suffixes), "another language")
         found.setdefault(kind, f"{path}:{line}")
     for tool, expression in _TOOLS.items():
         for path, line in _spelled(ctx, ((tool,), (expression,)), places):
             found.setdefault(f"`{tool}`", f"{path}:{line}")
-    said = "".join(f"; {kind} at {place}" for kind, place in [*found.items()][:_MOST])
-    return said + (f"; and {len(found) - _MOST} more" if len(found) > _MOST else "")
+    shown = [f"{kind} at {place}" for kind, place in [*found.items()][:_MOST]]
+    return ", ".join(shown) + (f" and {len(found) - _MOST} more" if len(found) > _MOST else "")

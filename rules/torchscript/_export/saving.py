@@ -1,4 +1,7 @@
-"""Saves and loads of a chain: `torch.export.save`, `torch.export.load`, and the name of the file."""
+"""Saves and loads of a chain, rewritten as `torch.export.save` and `torch.export.load`.
+
+``m.save(p)`` → ``torch.export.save(program, p2)``, and ``torch.jit.load(p)`` → ``torch.export.load(p2).module()``.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,33 @@ from collections.abc import Iterator, Sequence
 
 from torchmigrate.api import Kind, NoFix, NotYet, Use
 from torchmigrate.model.findings import Change
-from torchmigrate.rewrite.changes import AddArgument, NameArgument, Rename, replace, template
-from torchmigrate.semantics.calls import argument
+from torchmigrate.rewrite.changes import (
+    AddArgument,
+    DropArguments,
+    NameArgument,
+    Rename,
+    replace,
+    template,
+)
+from torchmigrate.semantics.calls import argument, arguments, value
 
 from .._authoring.authoring import LOADING, SAVE_METHODS, SAVES
 from .chain import Chain, File, is_method
-from .loading import loaded
+from .compiling import without_modes
 from .paths import is_same, may_be_same
 
 _NEW_KEYWORDS = {"m": "ep", "_extra_files": "extra_files"}
 
 
 def saved(chain: Chain) -> Iterator[Change]:
-    """``m.save(p)``, ``torch.jit.save(m, p)`` → ``torch.export.save(m, p2)``, and so what loads the same files.
+    """Yield the changes of all saves of a chain, and of what loads the same files in this module.
 
-    Raises NoFix where something else in this file may use the files.
+    Raise NoFix where something else in this module may use the files.
     """
     for place, call in chain.saves:
         path = chain.path_of(place, call)
         if path is None or any(isinstance(argument, ast.Starred) for argument in call.args):
-            raise NoFix("the path that it is saved to is not written out")
+            raise NoFix(f"line {call.lineno} does not spell out the path that it saves to")
         yield from _save(chain, place, call)
         same = next((file for file in chain.files if is_same(path, file.paths[0], chain.use, chain)), None)
         if same is None:
@@ -40,67 +50,111 @@ def saved(chain: Chain) -> Iterator[Change]:
 def _save(chain: Chain, place: ast.expr, call: ast.Call) -> Iterator[Change]:
     for keyword in call.keywords:
         if keyword.arg not in ("f", *_NEW_KEYWORDS):
-            raise NoFix(f"`{keyword.arg or '**'}` of save has no counterpart")
+            raise NoFix(
+                f"line {call.lineno} saves it with `{keyword.arg or '**'}`, which `torch.export.save` does not have"
+            )
         if keyword.arg in _NEW_KEYWORDS:
             yield Rename(keyword, _NEW_KEYWORDS[keyword.arg])
     yield replace(call.func, "{save}", save=chain.ctx.symbol("torch.export.save", chain.use))
+    position = 2
     if is_method(place, call):
         yield AddArgument(call, template("{program}", program=place), first=True)
-    position = 1 if is_method(place, call) else 2
+        position = 1
     files = argument(call, position, "_extra_files")
     values = files.values if isinstance(files, ast.Dict) else []
     if any(isinstance(value, ast.Constant) and isinstance(value.value, bytes) for value in values):
-        raise NoFix("`torch.export` takes extra files as str only")
+        raise NoFix(f"line {call.lineno} saves extra files as bytes, and `torch.export.save` takes str only")
     if len(call.args) > position:
         yield NameArgument(call.args[position], "extra_files")
 
 
 def _followed(chain: Chain, file: File) -> Iterator[Change]:
-    """Lets what loads the file in this module follow, and adds the paths that it is loaded from."""
+    """Yield the changes of what loads a file in this module, and add the paths that it is loaded from."""
     ctx, path = chain.ctx, file.paths[0]
-    if any(is_same(other, path, use, chain) for use, other in _other_saves(path, chain)):
-        raise NoFix("the same file is saved elsewhere as well")
+    for use, other in _other_saves(path, chain):
+        if is_same(other, path, use, chain):
+            raise NoFix(f"line {use.node.lineno} also saves this file")
     loads = [(use, use.call) for use in ctx.uses.found if use.symbol in LOADING and use.call is not None]
     reads = [(use, argument(call, 0, "f")) for use, call in loads]
     mine = [(use, read) for use, read in reads if read is not None and is_same(read, path, use, chain)]
     chain.members += [use.node for use, _ in mine]
     for use, read in reads:
         if (use, read) not in mine and may_be_same(read, path, use, chain):
-            raise NotYet(
-                f"line {use.node.lineno} no longer loads a TorchScript file, which may be the one that is saved"
-            )
+            raise NotYet(f"line {use.node.lineno}, which may load this file, no longer loads TorchScript")
     for use, read in mine:
         if use.place.scope is chain.scope and use.node.lineno < chain.use.node.lineno:
-            raise NoFix("the file is loaded before it is saved here")
+            raise NoFix(f"line {use.node.lineno} loads the file before it is saved")
         file.paths.append(read)
         result = Chain(use, ctx)
         try:
-            yield from loaded(use, ctx, result)
-            file.is_read |= bool(result.called_with() or result.kept)
+            yield from loaded(result)
         except NoFix as none:
-            raise NoFix(f"what loads the file has no fix: {none.reason}") from None
+            raise NoFix(f"line {use.node.lineno} loads the file and has no fix: {none.reason}") from None
+        # A load whose result nothing calls only checks that the file can be loaded.
+        file.is_read |= bool(result.called_with() or result.kept)
 
 
 def _other_saves(path: ast.expr, chain: Chain) -> Iterator[tuple[Use, ast.expr]]:
-    """What else the module saves, and to where, but for literals that differ from a literal ``path``."""
+    """Yield the other saves of the module and their paths, but for literals that differ from a literal ``path``."""
     mine = [call for _, call in chain.saves]
     saves = chain.ctx.uses.once(_saves, lambda: _saves(chain.ctx.uses.found))
-    literals = [_said(path), None] if isinstance(path, ast.Constant) else list(saves)
+    literals = [_literal_code(path), None] if isinstance(path, ast.Constant) else list(saves)
     for literal in literals:
         yield from ((use, other) for use, other in saves.get(literal, ()) if use.call not in mine)
 
 
 def _saves(found: Sequence[Use]) -> dict[str | None, list[tuple[Use, ast.expr]]]:
-    """The saves among uses, and to where, by the literal that says so; None: by no literal."""
+    """Group the saves among uses, each with its path, by the code of a literal path; None for other paths."""
     saves: dict[str | None, list[tuple[Use, ast.expr]]] = {}
     for use in found:
-        if use.kind is Kind.CALL and use.call is not None:
-            position = 1 if use.symbol in SAVES else 0 if use.symbol in SAVE_METHODS else None
-            path = argument(use.call, position, "f") if position is not None else None
+        if use.kind is Kind.CALL and use.call is not None and use.symbol in (*SAVES, *SAVE_METHODS):
+            path = argument(use.call, 1 if use.symbol in SAVES else 0, "f")
             if path is not None:
-                saves.setdefault(_said(path), []).append((use, path))
+                saves.setdefault(_literal_code(path), []).append((use, path))
     return saves
 
 
-def _said(path: ast.expr) -> str | None:
+def _literal_code(path: ast.expr) -> str | None:
     return repr(path.value) if isinstance(path, ast.Constant) else None
+
+
+def loaded(result: Chain) -> Iterator[Change]:
+    """Yield the changes of one load, whose result is followed.
+
+    Raise NoFix where the exported program could not be used as the loaded module is.
+    """
+    result.follow(result.call)
+    call, ctx = result.call, result.ctx
+    for _, again in (*result.saves, *result.wrappers):
+        raise NoFix(f"line {again.lineno} saves or freezes the loaded module again")
+    if argument(call, 2, "_extra_files") is not None:
+        raise NoFix("`torch.export.load` returns extra files as str, not as bytes")
+    if any(keyword.arg not in ("f", "map_location") for keyword in call.keywords):
+        raise NoFix("the arguments of the load are not spelled out")
+    device = argument(call, 1, "map_location")
+    if isinstance(device, (ast.Lambda, ast.Dict)):
+        raise NoFix("`map_location` is not a device")
+    if varying := _varying(result):
+        raise NoFix(f"line {varying.lineno} may call it with other sizes than the example's")
+    if not result.use.certain:
+        raise NoFix("the name may refer to something else")
+    yield ctx.renamed(result.use, "torch.export.load")
+    yield DropArguments(call, tuple(node for node in arguments(call) if value(node) is device))
+    if device is None or (isinstance(device, ast.Constant) and device.value is None):
+        yield replace(call, "{program}.module()", program=call)
+    else:
+        yield replace(call, "{program}.module().to({device})", program=call, device=device)
+    yield from without_modes(result)
+
+
+def _varying(chain: Chain) -> ast.Call | None:
+    """Find a call of the result with batches of a data loader, of which the last one is smaller."""
+    for call in chain.called_with():
+        around = chain.flow.parents.get(call)
+        while around is not None and not isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            loops = [around] if isinstance(around, ast.For) else getattr(around, "generators", [])
+            sources = [ast.unparse(loop.iter).lower() for loop in loops]
+            if any(word in source for source in sources for word in ("loader", "dataset", "batch")):
+                return call
+            around = chain.flow.parents.get(around)
+    return None

@@ -1,4 +1,4 @@
-"""What an expression is, as far as the code around it shows: a function, a module, a tensor, a tuple."""
+"""The kind of an expression, as far as the surrounding code shows it: a function, a module, a tensor or a tuple."""
 
 from __future__ import annotations
 
@@ -14,45 +14,31 @@ if TYPE_CHECKING:
     from torchmigrate.semantics.scopes import Binding, Scope
 
 _FUNCTION_NAMES = frozenset({"f", "fn", "func", "function", "fun", "callable"})
-_TENSOR_METHODS = frozenset(
+SAME_SIZE_METHODS = frozenset(
     [
-        "to",
-        "cuda",
-        "cpu",
-        "float",
-        "half",
-        "double",
-        "int",
-        "long",
-        "bfloat16",
-        "unsqueeze",
-        "squeeze",
-        "clone",
-        "detach",
-        "contiguous",
-        "view",
-        "reshape",
-        "permute",
-        "transpose",
-        "requires_grad_",
-        "expand",
-        "repeat",
-        "type_as",
-        "normal_",
-        "uniform_",
-        "zero_",
+        *("to", "cuda", "cpu", "float", "half", "double", "int", "long", "bfloat16", "clone", "detach"),
+        *("contiguous", "requires_grad_", "normal_", "uniform_", "zero_"),
     ]
 )
-_FACTORIES = frozenset(
-    ["randn", "rand", "zeros", "ones", "empty", "full", "tensor", "randint", "arange", "linspace", "eye"]
-)
+"""Methods that return a tensor of the same sizes."""
+_RESHAPES = frozenset({"view", "reshape", "permute", "transpose", "unsqueeze", "squeeze", "expand", "repeat"})
+_TENSOR_METHODS = SAME_SIZE_METHODS | _RESHAPES | {"type_as"}
+_SIZED_FACTORIES = frozenset({"randn", "rand", "zeros", "ones", "empty", "full", "randint"})
+"""Functions that make a tensor of the sizes that they are given."""
 _CONTAINERS = frozenset({"ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
-"""Modules without a forward."""
+"""Classes of modules without a forward."""
+_MODULE_METHODS = frozenset({"eval", "train", "to", "cuda", "cpu", "half"})
+"""Methods that return the module itself."""
 _CLASS_NAME = re.compile(r"_*[A-Z]\w*[a-z]\w*\Z")
 
 
-def binding_of(node: ast.Name, scope: Scope, ctx: Context) -> ast.AST | None:
-    """What a name certainly stands for where it is read: an expression, a definition, a parameter, an import."""
+def binding_of(node: ast.AST | None, scope: Scope, ctx: Context) -> ast.AST | None:
+    """Return the node that a name is certainly bound to where it is read, or None.
+
+    That is an expression, a definition, a parameter or an import.
+    """
+    if not isinstance(node, ast.Name):
+        return None
     assigned = ctx.uses.flow.definition(node, scope)
     if assigned is not None:
         return assigned
@@ -69,65 +55,63 @@ def binding_of(node: ast.Name, scope: Scope, ctx: Context) -> ast.AST | None:
 
 
 def kind_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | None:
-    """ "function", "class", "module", "scripted" or "container"; None where the code does not show it."""
+    """Return "function", "class", "module", "scripted" or "container"; None where the code does not show the kind."""
     if isinstance(node, ast.Lambda):
         return "function"
     if isinstance(node, (ast.List, ast.Dict)):
         return "container"
     if isinstance(node, ast.Name) and depth:
-        found = binding_of(node, use.place.scope, ctx)
-        if isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return "function"
-        if isinstance(found, ast.ClassDef):
-            return "class"
-        if isinstance(found, ast.arg):
-            return _annotated(found)
-        if isinstance(found, ast.alias):
-            name = found.asname or found.name
-            return None if "." in name else "class" if _CLASS_NAME.match(name) else "function"
-        return kind_of(found, use, ctx, depth - 1) if isinstance(found, ast.expr) else None
+        return _kind_of_binding(binding_of(node, use.place.scope, ctx), use, ctx, depth - 1)
     if isinstance(node, ast.Call):
         resolved = ctx.resolve(node, use)
         if resolved is not None and resolved.names[0].startswith("torch.jit."):
             return "scripted"
-        if isinstance(node.func, ast.Attribute) and node.func.attr in (
-            "eval",
-            "train",
-            "to",
-            "cuda",
-            "cpu",
-            "half",
-        ):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _MODULE_METHODS:
             return kind_of(node.func.value, use, ctx, depth - 1) or "module"
         if leaf(node.func) in _CONTAINERS:
             return "container"
         return "module" if _CLASS_NAME.match(leaf(node.func) or "") else None
-    if isinstance(node, ast.Attribute):
-        if node.attr == "forward":
-            return "module"
-        if node.attr.startswith("forward_"):
+    return _kind_of_attribute(node, use, ctx, depth) if isinstance(node, ast.Attribute) else None
+
+
+def _kind_of_binding(found: ast.AST | None, use: Use, ctx: Context, depth: int) -> str | None:
+    match found:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
             return "function"
-        resolved = ctx.resolve(node, use)
-        if resolved is not None and resolved.certain and "()" not in resolved.names[0]:
-            return "class" if _CLASS_NAME.match(node.attr) else "function"
-        if node.attr.endswith(("model", "module", "net", "network", "backbone")):
-            return "module"
-        return _of_attribute(node.attr, use, ctx, depth) if depth else None
+        case ast.ClassDef():
+            return "class"
+        case ast.arg():
+            return _annotated(found)
+        case ast.alias(name=name, asname=bound):
+            name = bound or name
+            return None if "." in name else "class" if _CLASS_NAME.match(name) else "function"
+        case ast.expr():
+            return kind_of(found, use, ctx, depth)
     return None
 
 
-def _of_attribute(name: str, use: Use, ctx: Context, depth: int) -> str | None:
-    """What an attribute of this name is in this file: a method that a class defines, or a module assigned to it."""
-    assigned = assigned_attributes(ctx)
-    methods = ctx.uses.once("methods", lambda: _methods(ctx))
-    kinds = {kind_of(value, use, ctx, depth - 1) for value in assigned.get(name, ())}
-    if name in methods:
+def _kind_of_attribute(node: ast.Attribute, use: Use, ctx: Context, depth: int) -> str | None:
+    """Return the kind of an attribute: by its name, by the methods of this file, or by what this file assigns to it."""
+    name = node.attr
+    if name == "forward":
+        return "module"
+    if name.startswith("forward_"):
+        return "function"
+    resolved = ctx.resolve(node, use)
+    if resolved is not None and resolved.certain and "()" not in resolved.names[0]:
+        return "class" if _CLASS_NAME.match(name) else "function"
+    if name.endswith(("model", "module", "net", "network", "backbone")):
+        return "module"
+    if not depth:
+        return None
+    kinds = {kind_of(value, use, ctx, depth - 1) for value in assigned_attributes(ctx).get(name, ())}
+    if name in ctx.uses.once("methods", lambda: _methods(ctx)):
         return None if kinds else "function"
     return "module" if kinds == {"module"} else None
 
 
 def assigned_attributes(ctx: Context) -> dict[str, list[ast.expr]]:
-    """What this file assigns to attributes, by their names."""
+    """Return the expressions that this file assigns to attributes, by the names of these."""
     return ctx.uses.once("attributes", lambda: _assigned_attributes(ctx))
 
 
@@ -142,32 +126,27 @@ def _assigned_attributes(ctx: Context) -> dict[str, list[ast.expr]]:
 
 
 def _methods(ctx: Context) -> set[str]:
-    scopes = ctx.uses.scopes.all
-    return {
-        s.node.name
-        for s in scopes
-        if s.parent is not None and s.parent.is_class and not isinstance(s.node, ast.Module)
-    }
+    inner = (s for s in ctx.uses.scopes.all if s.parent is not None and s.parent.is_class)
+    return {scope.node.name for scope in inner if not isinstance(scope.node, ast.Module)}
 
 
 def made_by(node: ast.expr | None, use: Use, ctx: Context) -> ast.ClassDef | None:
-    """The class of this file that a module is an instance of, where the code shows it."""
+    """Return the class of this file that a module is an instance of; None where the code does not show one."""
     for _ in range(4):
-        if isinstance(node, ast.Name):
-            found = binding_of(node, use.place.scope, ctx)
-            if not isinstance(found, ast.expr):
-                return None
-            node = found
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            node = node.func.value  # `.eval()`, `.to(…)`
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            made = binding_of(node.func, use.place.scope, ctx)
-            return made if isinstance(made, ast.ClassDef) else None
+        match node:
+            case ast.Name():
+                found = binding_of(node, use.place.scope, ctx)
+                node = found if isinstance(found, ast.expr) else None
+            case ast.Call(func=ast.Attribute(value=owner)):
+                node = owner  # `.eval()`, `.to(…)`
+            case ast.Call(func=function):
+                found = binding_of(function, use.place.scope, ctx)
+                return found if isinstance(found, ast.ClassDef) else None
     return None
 
 
 def kind_declared(target: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> str | None:
-    """What the declaration of a parameter or variable says it is: "function" or "module"; None where it says nothing."""
+    """Return "function" or "module" by how a parameter or variable is declared; None where that does not show it."""
     if isinstance(target, ast.arg):
         return _annotated(target)
     statement = parents.get(target)
@@ -176,7 +155,7 @@ def kind_declared(target: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> str | 
 
 
 def _annotated(parameter: ast.arg) -> str | None:
-    """What a parameter's annotation says it is, or its name where that is the usual one for a function."""
+    """Return "function" or "module" by the annotation of a parameter, or by its name where that is a usual one."""
     annotation = ast.unparse(parameter.annotation) if parameter.annotation is not None else ""
     if "Callable" in annotation or (not annotation and parameter.arg in _FUNCTION_NAMES):
         return "function"
@@ -184,7 +163,7 @@ def _annotated(parameter: ast.arg) -> str | None:
 
 
 def inputs_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | None:
-    """ "tuple", "list" or "one" (argument) for the example inputs of a trace; None where the code does not show it."""
+    """Return "tuple", "list" or "one" for the example inputs of a trace; None where the code does not show it."""
     if isinstance(node, (ast.Tuple, ast.List)):
         return type(node).__name__.lower()
     if isinstance(node, (ast.Dict, ast.DictComp)):
@@ -192,12 +171,8 @@ def inputs_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | N
     if isinstance(node, ast.Name) and depth:
         found = binding_of(node, use.place.scope, ctx)
         owner = use.place.scope.find(node.id)
-        arguments = (
-            owner.node.args
-            if owner and isinstance(owner.node, (ast.FunctionDef, ast.AsyncFunctionDef))
-            else None
-        )
-        if isinstance(found, ast.arg) and arguments is not None and found is arguments.vararg:
+        arguments = getattr(owner.node, "args", None) if owner else None
+        if isinstance(found, ast.arg) and found is getattr(arguments, "vararg", None):
             return "tuple"
         if isinstance(found, ast.arg) and found.annotation is not None:
             text = ast.unparse(found.annotation).replace("typing.", "").replace("torch.", "")
@@ -215,38 +190,22 @@ def inputs_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | N
 
 
 def shape_of(node: ast.expr, use: Use, ctx: Context) -> list[ast.expr] | None:
-    """The sizes that a tensor is made with (``torch.randn(2, 3)``), followed through a variable and `.to(...)`."""
+    """Return the sizes that a tensor is made with (``torch.randn(2, 3)``), followed through a variable and `.to(...)`."""
     for _ in range(4):
         if isinstance(node, ast.Name):
             found = binding_of(node, use.place.scope, ctx)
             if not isinstance(found, ast.expr):
                 return None
             node = found
-        elif (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in _TENSOR_METHODS
-        ):
-            if node.func.attr in (
-                "view",
-                "reshape",
-                "permute",
-                "transpose",
-                "unsqueeze",
-                "squeeze",
-                "expand",
-                "repeat",
-            ):
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in _RESHAPES:
                 return None
+            if node.func.attr not in _TENSOR_METHODS:
+                break
             node = node.func.value
         else:
             break
-    if not isinstance(node, ast.Call) or leaf(node.func) not in _FACTORIES - {
-        "tensor",
-        "arange",
-        "linspace",
-        "eye",
-    }:
+    if not isinstance(node, ast.Call) or leaf(node.func) not in _SIZED_FACTORIES:
         return None
     resolved = ctx.resolve(node.func, use)
     if resolved is None or not resolved.names[0].startswith("torch."):
