@@ -1,4 +1,4 @@
-"""The commands of a script: their words, and whether they stand in a branch."""
+"""The control flow of a script: whether a command is in a branch, a loop or a function."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from torchmigrate.model.findings import Span
 
 
 class Branches:
-    """Knows, while commands go by, whether what is read stands in a branch, a loop or a function.
+    """A tracker of branches, loops and functions: while commands are read in them, the reader marks values as fixed.
 
-    Which branch is taken is not known, and what one of them installs says nothing about the others.
+    Which branch runs is unknown, and what one of them installs says nothing about the others.
     """
 
     def __init__(self, reader: Reader) -> None:
@@ -21,7 +21,7 @@ class Branches:
         self._tested = False
 
     def enter(self, words: list[Word]) -> None:
-        """Before a command is read."""
+        """Note the beginning of a command, before it is read."""
         first = words[0].text if words else ""
         self._depth += first in _OPENING
         self._depth += sum(word.text.endswith("{") for word in words)
@@ -29,7 +29,7 @@ class Branches:
         self._reader.fixed = self._outer or branch
 
     def leave(self, words: list[Word], end: str) -> None:
-        """After a command that ``end`` ends; what comes after a test, or after a failure, is one way of two."""
+        """Note the end of a command, and ``end`` after it: a command after a test or after ``||`` runs only sometimes."""
         first = words[0].text if words else ""
         if first in _CLOSING or first.startswith("}"):
             self._depth = max(0, self._depth - 1)
@@ -37,18 +37,18 @@ class Branches:
         self._tested = end == "||" or (end == "&&" and tested) or (not words and self._tested)
 
     def close(self) -> None:
-        """After the last command."""
+        """Note the end of the script."""
         self._reader.fixed = self._outer
 
 
 _OPENING = frozenset(["if", "case", "for", "while", "until", "select", "ifeq", "ifneq", "ifdef", "ifndef"])
 _CLOSING = frozenset(["fi", "esac", "done", "endif"])
-BRANCH = "it stands in a branch, and what the others install is not known here"
+BRANCH = "it is in a branch, and it is unclear what the other branches install"
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a command; ``span`` leaves its quotes out."""
+    """One word of a command; ``outer`` includes its quotes, ``span`` does not."""
 
     text: str
     span: Span

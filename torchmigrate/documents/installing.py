@@ -1,4 +1,4 @@
-"""What a command that runs an installer (pip, uv, poetry, conda, …) installs, and from where."""
+"""Commands that run an installer (pip, uv, poetry, conda, …): what they install, and from which index."""
 
 from __future__ import annotations
 
@@ -87,11 +87,13 @@ _WITH_VALUE = frozenset(
 )
 _LOCAL_PROJECT = re.compile(r"(?P<folder>\.{1,2}(?:/[\w./-]*)?|/[\w./-]*|[\w.-]+/[\w./-]*)(?:\[[\w, -]*\])?")
 
+_INDEX_NAME = re.compile(r"[\w-]+=(?=https?:)")
+
 
 def read(reader: Reader, words: list[Word], gap: re.Pattern[str]) -> None:
-    """Reads what the words of a command install; nothing where none of them is an installer's name.
+    """Read what a command installs; nothing if none of its words is the name of an installer.
 
-    ``gap`` is what separates two words, and goes with one that is taken out.
+    ``gap`` matches what separates two words, which is deleted together with a word.
     """
     for number, word in enumerate(words[:-1]):
         is_conda = _CONDA.fullmatch(word.text) is not None
@@ -105,13 +107,14 @@ def read(reader: Reader, words: list[Word], gap: re.Pattern[str]) -> None:
 
 
 def _verb(words: list[Word], at: int) -> int | None:
-    """Where the verb of an installer stands, behind options of its own: ``pip --quiet install``."""
+    """Return the number of the word that is the installer's verb, after its own options: ``pip --quiet install``."""
     while at < len(words) and words[at].text.startswith("-"):
         at += 1
     return at if at < len(words) and words[at].text in _VERBS else None
 
 
-def _install(reader: Reader, words: list[Word], gap: re.Pattern[str], *, conda: bool = False) -> None:
+def _install(reader: Reader, words: list[Word], gap: re.Pattern[str], *, conda: bool) -> None:
+    """Read the words after the verb of an installer."""
     unit = reader.unit()
     at = 0
     while at < len(words):
@@ -134,7 +137,10 @@ def _install(reader: Reader, words: list[Word], gap: re.Pattern[str], *, conda: 
                 at += 1
             else:
                 return
-            _source(reader, span, unit, option, _with_gap(reader.view, whole, gap))
+            # uv lets an index have a name: ``--index pytorch=https://…``
+            if named := _INDEX_NAME.match(reader.view, *span):
+                span = Span(named.end(), span.end)
+            reader.index(span, unit, option, removal=_with_gap(reader.view, whole, gap))
         elif word.text.startswith("-"):
             at += word.text in _WITH_VALUE
         elif INDEX_URL.fullmatch(word.text):
@@ -149,32 +155,23 @@ def _install(reader: Reader, words: list[Word], gap: re.Pattern[str], *, conda: 
             reader.requirement(word.span, unit, removal=_with_gap(reader.view, word.outer, gap))
 
 
-def _source(reader: Reader, span: Span, unit: Unit, option: str, removal: Span) -> None:
-    text = reader.view[span.start : span.end]
-    # uv lets an index be named: ``--index pytorch=https://…``
-    named = re.match(r"[\w-]+=(?=https?:)", text)
-    if named:
-        span = Span(span.start + named.end(), span.end)
-    reader.index(span, unit, option, removal)
-
-
 def read_conda(reader: Reader, span: Span, unit: Unit, option: str) -> bool:
-    """Reads a requirement as conda writes it; False if the text at ``span`` is none.
+    """Read the conda requirement at ``span``; return False if the text there is none.
 
-    ``option`` is what rules ask for where it is the one of Python.
+    ``option`` is the option of the reference if the requirement is on Python.
     """
     match = CONDA_REQUIREMENT.fullmatch(reader.view, *span)
     if match is None:
         return False
     version = Span(*match.span("version")) if match["version"] else Span(span.end, span.end)
     if match["name"] == "python" and match["version"]:
-        reader.simple(Sort.PYTHON, "python", version, unit, option=option)
+        reader.add(Sort.PYTHON, "python", version, unit, option=option)
     else:
         reader.package(match["name"], version, unit, whole=span, style=Style.CONDA)
     return True
 
 
 def _with_gap(view: str, span: Span, gap: re.Pattern[str]) -> Span:
-    """The word with what separates it from the one before, so that nothing is left of it when it goes."""
+    """Return the span of a word together with the gap before it, which is deleted with it."""
     before = gap.search(view, max(0, span.start - 200), span.start)
     return Span(before.start() if before else span.start, span.end)

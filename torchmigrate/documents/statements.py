@@ -88,12 +88,12 @@ def _statement(reference: Reference, source: Source) -> Statement | None:
     from torchmigrate.model.vocabulary import Sort
 
     line = source.line_of(reference.span.start)
-    if reference.sort is Sort.IMAGE and reference.name == "pytorch/pytorch" and reference.decided:
+    if reference.sort is Sort.IMAGE and reference.name == "pytorch/pytorch" and not reference.undecided:
         tagged = re.match(r"(\d+)\.(\d+)", reference.text)
         bound = (int(tagged[1]), int(tagged[2])) if tagged else None
         return Statement(bound, Purpose.RUN, False, source.path, line) if bound else None
     names = _CONDA_TORCH if reference.style is Style.CONDA else _TORCH
-    if reference.sort is not Sort.REQUIREMENT or reference.name not in names or not reference.decided:
+    if reference.sort is not Sort.REQUIREMENT or reference.name not in names or reference.undecided:
         return None
     locked = reference.unit.role is Role.LOCK
     return Statement(lowest(reference), reference.purpose, locked, source.path, line)

@@ -1,4 +1,4 @@
-"""pyproject.toml, Pipfile and the other TOML files: where their strings stand, and what they mean by their keys."""
+"""pyproject.toml, Pipfile, other TOML files and lock files: the strings in them, and what they mean by their keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torchmigrate.text.source import SourceError
 from torchmigrate.text.toml import toml_loads
 
 Path = tuple[str, ...]
-"""The keys that lead to a value; positions in arrays are numbers as text."""
+"""The keys that lead to a value; an index in an array is a number as text."""
 
 _SKIP = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
 _BLANK = re.compile(r"[ \t]*")
@@ -60,7 +60,7 @@ _PYTHON = re.compile(r"project/requires-python|tool/poetry/dependencies/python(?
 
 
 def read(reader: Reader) -> None:
-    """Reads a whole file. Raises SourceError if it is not TOML."""
+    """Read a TOML file. Raises SourceError if it is not valid."""
     check(reader.view)
     unit = reader.unit()
     for path, span in strings(reader.view):
@@ -68,7 +68,7 @@ def read(reader: Reader) -> None:
 
 
 def check(view: str) -> None:
-    """Raises SourceError if the text is not TOML."""
+    """Raise SourceError if the text is not valid TOML."""
     try:
         toml_loads(view.encode("latin-1").decode())
     except ValueError as error:
@@ -78,13 +78,14 @@ def check(view: str) -> None:
 
 
 def _string(reader: Reader, unit: Unit, path: str, span: Span) -> None:
+    """Read one string, by its path: ``project/dependencies/0``."""
     text = reader.view[span.start : span.end]
     names = _TABLES.fullmatch(path)
     reader.purpose = _purpose(path)
     if _PYTHON.fullmatch(path):
-        reader.simple(Sort.PYTHON, "", span, unit, option="poetry" if "poetry" in path else "")
+        reader.add(Sort.PYTHON, "", span, unit, option="poetry" if "poetry" in path else "")
     elif _NAMES.fullmatch(path):
-        reader.simple(Sort.NAME, text, span, unit)
+        reader.add(Sort.NAME, text, span, unit)
     elif _SOURCES.fullmatch(path) and INDEX_URL.fullmatch(text):
         if text.endswith(".whl"):
             reader.wheel(span, unit)
@@ -99,17 +100,20 @@ def _string(reader: Reader, unit: Unit, path: str, span: Span) -> None:
     elif names:
         style = Style.POETRY if names["poetry"] else Style.CONDA if names["conda"] else Style.PEP508
         name = next(name for name in names.groups() if name)
-        reader.package(name, _not_any(reader.view, span), unit, whole=span, style=style)
+        # ``*`` stands for any version, that is, for no specifier.
+        specifier = Span(span.start, span.start) if text.strip() == "*" else span
+        reader.package(name, specifier, unit, whole=span, style=style)
     else:
         key = path.rpartition("/")[2]
         if re.fullmatch(r"[A-Z][A-Z0-9_]+", key):
             reader.define(key, span.start, span.end)
         elif re.fullmatch(r"(?:manylinux|musllinux)-[\w-]+-image|macosx-deployment-target", key):
-            reader.simple(Sort.VARIABLE, key, span, reader.unit())
+            reader.add(Sort.VARIABLE, key, span, reader.unit())
         shell.commands(reader, span.start, span.end)
 
 
 def _purpose(path: str) -> Purpose:
+    """Return the purpose of the requirement at a path."""
     if _NOBODYS.fullmatch(path):
         return Purpose.OTHER
     if _DEVELOPERS.fullmatch(path):
@@ -118,13 +122,8 @@ def _purpose(path: str) -> Purpose:
     return purpose_of(group["group"]) if group else Purpose.RUN
 
 
-def _not_any(view: str, span: Span) -> Span:
-    """``*`` asks for any version: no specifier."""
-    return Span(span.start, span.start) if view[span.start : span.end].strip() == "*" else span
-
-
 def strings(view: str) -> Iterator[tuple[Path, Span]]:
-    """Every string of a valid TOML text with the path to it, without its quotes; those with escapes are left out."""
+    """Yield each string of a valid TOML text: its path, and its span without the quotes. Strings with escapes are left out."""
     at = 0
     table: Path = ()
     counts: dict[Path, int] = {}
@@ -147,7 +146,7 @@ def strings(view: str) -> Iterator[tuple[Path, Span]]:
 
 
 def _numbered(keys: Path, counts: dict[Path, int]) -> Path:
-    """The path of a table below an array of tables, which is its last element so far."""
+    """Return a table's path with the numbers of the arrays of tables in it; their last element so far is meant."""
     path: Path = ()
     for key in keys[:-1]:
         path = (*path, key)
@@ -157,6 +156,7 @@ def _numbered(keys: Path, counts: dict[Path, int]) -> Path:
 
 
 def _keys(view: str, at: int) -> tuple[Path, int]:
+    """Return the dotted key that begins at ``at``, and where it ends."""
     keys: list[str] = []
     while True:
         at = _match(_BLANK, view, at)
@@ -174,7 +174,7 @@ def _keys(view: str, at: int) -> tuple[Path, int]:
 
 
 def _value(view: str, at: int, path: Path) -> Generator[tuple[Path, Span], None, int]:
-    """Yields the strings in the value that begins at ``at``; returns where it ends."""
+    """Yield the strings in the value that begins at ``at``; return where it ends."""
     if string := _STRING.match(view, at):
         kind = next(name for name in ("mb", "ml", "b", "l") if string[name] is not None)
         if kind in ("ml", "l") or "\\" not in string[kind]:
@@ -201,6 +201,7 @@ def _value(view: str, at: int, path: Path) -> Generator[tuple[Path, Span], None,
 
 
 def _match(pattern: re.Pattern[str], view: str, at: int) -> int:
+    """Return where a match of a pattern at ``at`` ends; ``at`` if there is none."""
     match = pattern.match(view, at)
     return match.end() if match else at
 
@@ -215,7 +216,7 @@ _CONDA_LOCKED = re.compile(
     r"|^(?:- conda: |(?=https?://))\S+/(?P<archive>[a-z][\w.-]*?)-(?P<build>\d[\w.]*)-\w+\.(?:conda|tar\.bz2)",
     re.MULTILINE,
 )
-"""A package in conda-lock.yml or pixi.lock, or in the list of URLs that ``conda-lock`` and ``conda list --explicit`` write."""
+"""A package in conda-lock.yml or pixi.lock, or in a list of URLs from ``conda-lock`` or ``conda list --explicit``."""
 _JSON_VERSION = re.compile(r'^ *"(?P<name>[\w.-]+)": \{(?P<body>[^{}]*)\}', re.MULTILINE)
 
 
@@ -225,13 +226,13 @@ class Locked(NamedTuple):
     name: str
     version: Span
     origin: str = ""
-    """The index that it comes from; empty where that is not said."""
+    """The index that the package comes from; empty where the file does not name it."""
     marker: str = ""
-    """Where it is installed, as the file says of a package that it has more than once."""
+    """The environment marker of a package that the file lists more than once."""
 
 
 def read_lock(reader: Reader) -> None:
-    """Reads what uv, Poetry, PDM, Pipenv or pip locked: versions, and one URL of each build."""
+    """Read a lock file of uv, Poetry, PDM, Pipenv, pip, pixi or conda: the versions, and one URL of each build."""
     view = reader.view
     unit = reader.unit(Role.LOCK)
     if not view.lstrip().startswith("{") and re.search(r"^\[", view, re.MULTILINE):
@@ -250,19 +251,18 @@ def read_lock(reader: Reader) -> None:
 
 
 def _tag(url: str) -> str:
-    """The variant that an index of torch's builds names; empty for others."""
+    """Return the variant (``cu130``) that an index of torch's builds names; empty for other URLs."""
     found = re.search(r"/whl/(?:test/|nightly/)?(\w+)", url)
     return found[1] if found and INDEX_URL.fullmatch(url) else ""
 
 
 def locked(view: str) -> Iterator[Locked]:
-    """The packages in a lock file of any kind; nothing is validated."""
+    """Yield the packages in a lock file of any kind, without validating it."""
     if view.lstrip().startswith("{"):
         for match in _JSON_VERSION.finditer(view):
             if version := re.search(r'"version": "(?P<version>==[^"]+)"', match["body"]):
-                start = match.start("body")
-                span = Span(start + version.start("version"), start + version.end("version"))
-                yield Locked(match["name"], span)
+                start, end = (match.start("body") + at for at in version.span("version"))
+                yield Locked(match["name"], Span(start, end))
         return
     starts = [match.start() for match in _PACKAGE.finditer(view)]
     if not starts:
