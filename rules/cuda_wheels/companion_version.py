@@ -53,7 +53,7 @@ def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         problem = (
             f"`{companion.name}{companion.text}` needs torch {built}, and torch {beside} is pinned beside it"
         )
-    elif left := upgrade.left_behind(companion, ctx.options):
+    elif left := upgrade.excluding(companion, ctx.options):
         expected = upgrade.release_of(companion.name, ctx.options.target)[0]
         here = f"{left[0].operator}{left[0].version}"
         problem = f"torch {render(ctx.options.target)} goes with {companion.name} {expected}, and this asks for `{here}`"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torchmigrate.documents.purposes import Purpose
@@ -119,3 +120,8 @@ class Reference:
 def normalized(name: str) -> str:
     """Normalize a package's name as PEP 503 does."""
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def references_in(environments: Iterable[Environment], sort: Sort, *names: str) -> list[Reference]:
+    """Return the references of a sort in several environments, if ``names`` are given only those with one of them."""
+    return [reference for environment in environments for reference in environment.of(sort, *names)]
