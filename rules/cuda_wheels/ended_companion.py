@@ -32,9 +32,9 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     from torchmigrate.documents.specifiers import clauses
     from torchmigrate.model.versions import parse
-    from torchmigrate.tables import wheels
+    from torchmigrate.tables import matrix
 
-    row = next(row for row in wheels.table("ended") if row["project"] == requirement.name)
+    row = next(row for row in matrix.table("ended") if row["project"] == requirement.name)
     last = row["last"]
     keeps_old = any(
         clause.is_upper and (clause.minor or (9, 9)) <= parse(last) and not clause.allows(_after(last))

@@ -39,7 +39,7 @@ _OPTION = re.compile(rb"(?:--(?:default-)?index(?:-url)?|-i)(?=[=\s\"'])")
 @rule.check_reference
 def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents.spellings import INDEX_URL
-    from torchmigrate.tables import wheels
+    from torchmigrate.tables import matrix
 
     if index.option != "--index-url" or not INDEX_URL.fullmatch(index.text) or index.unit.role is Role.LOCK:
         return
@@ -47,7 +47,7 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     if any(other.option == "--extra-index-url" for other in index.unit.of(Sort.INDEX)):
         return
-    known = wheels.table("pytorch_index")
+    known = matrix.table("pytorch_index")
     hidden = [
         r
         for r in index.unit.of(Sort.REQUIREMENT)

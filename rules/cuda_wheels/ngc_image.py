@@ -32,10 +32,10 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if image.name != "nvidia/pytorch" or image.undecided:
         return
     from torchmigrate.model.versions import parse, render
-    from torchmigrate.tables import wheels
+    from torchmigrate.tables import matrix
 
     month = image.text.partition("-")[0]
-    rows = {row["release"]: row for row in wheels.table("images")["ngc"]}
+    rows = {row["release"]: row for row in matrix.table("images")["ngc"]}
     oldest = min(rows)
     row = rows.get(month)
     if re.fullmatch(r"\d\d\.\d\d", month) and month < oldest:

@@ -16,7 +16,7 @@ from torchmigrate.documents.neighbours import Neighbour
 from torchmigrate.documents.references import Environment, Reference, Style, normalized, references_in
 from torchmigrate.documents.specifiers import Clause, applies, clauses
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.tables import cuda_code, failing, requirements
+from torchmigrate.tables import cuda_code, requirements
 from torchmigrate.tables.matrix import Build, major, number
 
 FAMILY = requirements.FAMILY | {"pytorch"}
@@ -121,7 +121,7 @@ def _refuses(one: Reference, state: State) -> str:
     release = state.releases["torch"]
     wanted = _newest(one.name, upper) if upper else ""
     before = any(clause.operator == "<" and clause.public == wanted for clause in upper)
-    if reason := failing.fails(one.name, wanted, release, before=before):
+    if reason := cuda_code.fails(one.name, wanted, release, before=before):
         return reason
     reason = cuda_code.refuses(one.name, wanted, state.chosen.cuda or "", before=before)
     if reason and not is_for_cpu(state.environments):

@@ -7,7 +7,7 @@ import re
 from torchmigrate.documents.references import Reference, Role
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.versions import Version, parse, render
-from torchmigrate.tables import wheels
+from torchmigrate.tables import matrix
 from torchmigrate.tables.matrix import Build, major
 
 CUDA_TAG = re.compile(r"(?P<cuda>\d+\.\d+)(?:\.\d+)?(?P<rest>-[\w.-]+)?")
@@ -75,7 +75,7 @@ def installing(image: Reference, text: str, *, docker: bool) -> Edit | None:
 
 def python_of(chosen: Build) -> str | None:
     """Return the Python of the `pytorch/pytorch` image with a build of torch; None if no image is known."""
-    rows = wheels.table("images")["pytorch"]
+    rows = matrix.table("images")["pytorch"]
     return next(
         (row["python"] for row in rows if (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda)), None
     )
@@ -98,7 +98,7 @@ def _check(image: Reference) -> None:
 
 def _torch_image(image: Reference, match: re.Match[str], target: Version, chosen: Build) -> Edit:
     _check(image)
-    for row in wheels.table("images")["pytorch"]:
+    for row in matrix.table("images")["pytorch"]:
         if (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda) and match["flavour"] in row["flavours"]:
             new = f"{row['version']}-cuda{row['cuda']}-cudnn{row['cudnn']}-{match['flavour']}"
             if found := image.value.edit(0, len(image.text), new):
@@ -110,7 +110,7 @@ def _torch_image(image: Reference, match: re.Match[str], target: Version, chosen
 def _cuda_image(image: Reference, match: re.Match[str], cuda: str) -> Edit:
     _check(image)
     rest = _FLAVOUR.fullmatch(match["rest"] or "")
-    row = next((row for row in wheels.table("images")["cuda"] if row["cuda"] == cuda), None)
+    row = next((row for row in matrix.table("images")["cuda"] if row["cuda"] == cuda), None)
     if rest is None or row is None:
         raise NoFix(f"no image with CUDA {cuda} is known for this tag")
     flavour = ("cudnn-" if rest["cudnn"] else "") + rest["flavour"]

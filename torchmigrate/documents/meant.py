@@ -70,7 +70,7 @@ def _why_meant(source: Source, environment: Environment, options: Options) -> st
             "an extension has to run with the torch that it is built with, and that version is set elsewhere"
         )
     if comment := _holding_comment(source.original.decode("latin-1"), environment, options):
-        return f'a comment says that the version is intended: "{comment}"'
+        return f'a comment refers to this choice: "{comment}"'
     return ""
 
 

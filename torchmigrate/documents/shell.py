@@ -116,8 +116,8 @@ def command(reader: Reader, words: list[Word], gap: re.Pattern[str]) -> None:
         if option.text.partition("=")[0] in _EXPORTING:
             for match in _EXPORTED.finditer(reader.view, *word.span):
                 reader.define(match["name"], *match.span("value"))
-        elif match := _ASSIGNMENT.fullmatch(reader.view, *word.span):
-            reader.define(match["name"], *match.span("value"))
+        elif assignment := _ASSIGNMENT.fullmatch(reader.view, *word.span):
+            reader.define(assignment["name"], *assignment.span("value"))
     if len(words) > 2 and words[1].text == "=" and (spaced := _SPACED.fullmatch(words[0].text)):
         reader.define(spaced["name"], *words[2].span)
     if words and words[0].text in _SAYING:
