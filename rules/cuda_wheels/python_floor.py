@@ -1,15 +1,15 @@
 """A Python that the target torch has no wheels for.
 
-Why: each release of torch ends support for the oldest Python: 2.9 needs 3.10, and 2.15 needs 3.11. A resolver that must
-find one set of versions for all Pythons of a project (uv, Poetry) fails, and pip on the old Python takes an old torch.
+Why: releases of torch drop the oldest Python: 2.9 needs 3.10, and 2.15 needs 3.11. A resolver that has to find versions
+for all Pythons of a project (uv, Poetry) fails, and pip on the old Python installs an old torch.
 
     requires-python = ">=3.9"
 
-It is an error where the file's own lower bound on torch leaves nothing that the old Python could take, or in the image
-that a Dockerfile starts from; else info: a library may well support old Pythons with an old torch.
+It is an error if the file's own lower bound on torch excludes every torch for the old Python, or for the base image of a
+Dockerfile; else it is info, since a library may support old Pythons with an old torch.
 
-What to do: in an image or an environment, take a Python that the message names, and what is pinned beside it for that
-Python. A library that raises its own bound drops those who are on the old Python: it can leave the bound where it is.
+What to do: in an image or an environment, use one of the Pythons in the message, with pins for that Python. A library
+can keep its bound: raising it drops the users on the old Python.
 
 Source: the metadata of the published wheels, `torchmigrate/tables/data/wheels_read.json`.
 """

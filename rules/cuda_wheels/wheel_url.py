@@ -1,12 +1,12 @@
-"""The URL of a wheel, or of a libtorch, of another torch than the target.
+"""The URL of a wheel or a libtorch archive of an older torch than the target.
 
-Why: the URL names one version, one build, one Python and one platform. It is not affected by anything else in the
-project, so an upgrade passes it by.
+Why: the URL names one version, one build, one Python and one platform. Nothing else in the project affects it, so that
+an upgrade misses it.
 
     torch @ https://download.pytorch.org/whl/cu128/torch-2.10.0%2Bcu128-cp312-cp312-manylinux_2_28_x86_64.whl
 
-What to do: ask for a version (`torch==2.12.1`), and give the index of its build where the default one does not serve;
-or take the URL of the target's wheel.
+What to do: require a version (`torch==2.12.1`), with the index of its build if that is not the default one; or use the
+URL of the target's wheel.
 
 Source: https://download.pytorch.org/whl/torch/
 """

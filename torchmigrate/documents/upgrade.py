@@ -63,7 +63,7 @@ def lacks(tag: str, options: Options) -> str:
     target = render(options.target)
     if wheels.published(options.target, tag) is False:
         last = wheels.last_with(tag)
-        since = f"; the last release that has it is {render(last)}" if last and last < options.target else ""
+        since = f"; the last release with one is {render(last)}" if last and last < options.target else ""
         return f"torch {target} has no {tag} build{since}"
     found = wheels.build(options.target, tag)
     if found is not None and found.compiled and (missing := wheels.missing(found, options.gpu_architectures)):
