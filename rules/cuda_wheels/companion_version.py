@@ -33,7 +33,7 @@ def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if companion.name not in ("torchvision", "torchaudio", "triton"):
         return
     from torchmigrate.documents import upgrade
-    from torchmigrate.documents.branches import BRANCH
+    from torchmigrate.documents.shell import BRANCH
     from torchmigrate.documents.specifiers import clauses
     from torchmigrate.model.versions import render
     from torchmigrate.tables import matrix

@@ -115,8 +115,6 @@ def _reader(path: str, view: str, source: Source) -> Reader:
         python.read(reader, source)
     elif kind == "notebook":
         notebook.read(reader, source)
-    elif kind == "lock":
-        toml.read_lock(reader)
     elif kind == "requirements" and conda.is_list(view):
         conda.read_list(reader)
     else:
@@ -127,6 +125,7 @@ def _reader(path: str, view: str, source: Source) -> Reader:
 _READERS = {
     "requirements": requirements.read,
     "toml": toml.read,
+    "lock": toml.read_lock,
     "ini": ini.read,
     "docker": docker.read,
     "yaml": yaml.read,

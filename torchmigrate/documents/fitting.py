@@ -276,14 +276,12 @@ def _leftovers(state: State) -> Iterator[str]:
     neighbours = "\n".join(neighbour.text for neighbour in state.neighbours)
     for text, own in ((state.text, True), (neighbours, False)):
         text = said.without_comments(text)
-        for match in said.OLD_CUDA.finditer(text):
-            if state.chosen.cuda and match["major"] != state.cuda:
-                yield f"blocked by `{said.word(text, match)}`, which is for CUDA {match['major']}"
-        for match in said.OLD_TORCH.finditer(text):
-            if "=" in match[0] and said.INSIDE.match(text, max(match.start() - 1, 0)):
-                continue  # the pin of a package whose name ends in "torch"
-            if number(match["version"]) < number(state.chosen.torch):
-                yield f"blocked by `{said.word(text, match)}`, which is for torch {match['version']}"
+        for match in said.named_versions(text):
+            found = match.groupdict()
+            if state.chosen.cuda and found.get("major", state.cuda) != state.cuda:
+                yield f"blocked by `{said.word(text, match)}`, which is for CUDA {found['major']}"
+            if "version" in found and number(found["version"]) < number(state.chosen.torch):
+                yield f"blocked by `{said.word(text, match)}`, which is for torch {found['version']}"
         for match in _SOURCES.finditer(text):
             name = normalized(match["name"])
             name = _REPOSITORIES.get(name, name)

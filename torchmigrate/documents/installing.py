@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from torchmigrate.documents.branches import Word
 from torchmigrate.documents.reader import Reader
 from torchmigrate.documents.references import Style, Unit
 from torchmigrate.documents.requirements import INCLUDING
@@ -88,6 +88,15 @@ _WITH_VALUE = frozenset(
 _LOCAL_PROJECT = re.compile(r"(?P<folder>\.{1,2}(?:/[\w./-]*)?|/[\w./-]*|[\w.-]+/[\w./-]*)(?:\[[\w, -]*\])?")
 
 _INDEX_NAME = re.compile(r"[\w-]+=(?=https?:)")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a command; ``outer`` includes its quotes, ``span`` does not."""
+
+    text: str
+    span: Span
+    outer: Span
 
 
 def read(reader: Reader, words: list[Word], gap: re.Pattern[str]) -> None:

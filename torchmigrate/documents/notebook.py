@@ -6,7 +6,6 @@ import json
 import re
 
 from torchmigrate.documents import shell
-from torchmigrate.documents.branches import BRANCH
 from torchmigrate.documents.reader import Reader
 from torchmigrate.documents.values import Piece, Value
 from torchmigrate.model.findings import Span
@@ -66,6 +65,6 @@ def _rest(reader: Reader) -> str:
 def _fixed(command: str, line: re.Match[str] | None) -> str:
     """Return why a command may not be edited; empty if it may."""
     if line is not None and line["indent"]:
-        return BRANCH
+        return shell.BRANCH
     inserted = _INSERTED.search(command)
     return f"`{inserted[0]}` is computed by the program" if inserted else ""

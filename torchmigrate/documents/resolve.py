@@ -39,14 +39,6 @@ _OFFLINE = re.compile(
 )
 
 
-class Question(NamedTuple):
-    """The requirements to resolve together, and the Python to resolve them for, on Linux."""
-
-    requirements: tuple[str, ...]
-    """Lines of a requirements file: requirements and index options."""
-    python: str
-
-
 class Answer(NamedTuple):
     """The answer of a resolver."""
 
@@ -67,23 +59,27 @@ def program() -> str | None:
 
 def asked(state: State, source: Source, edits: Sequence[Edit]) -> Answer:
     """Ask whether the environment of ``state`` resolves after the edits of ``source``."""
+    after = _environment_after(state.environment, source, edits)
+    references = [one for unit in after.units for one in unit.references]
+    references += [one for neighbour in state.neighbours for one in neighbour.references]
     try:
-        return ask(_question(state, source, edits))
+        lines = tuple(dict.fromkeys(line for one in references if (line := _line(one))))
     except Unaskable as reason:
         return Answer(None, f"no resolver can check this: {reason}")
+    return ask(lines, python_of(state))
 
 
 @functools.cache
-def ask(question: Question) -> Answer:
-    """Ask the resolver; the same question is asked once in a process."""
+def ask(lines: tuple[str, ...], python: str) -> Answer:
+    """Ask the resolver about the lines of a requirements file, for a Python on Linux; once in a process."""
     resolver = program()
     if resolver is None:
         return Answer(None, "no resolver can check this: neither uv nor pip is installed")
     name = "uv" if Path(resolver).stem == "uv" else "pip"
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "requirements.txt"
-        file.write_text("".join(f"{line}\n" for line in question.requirements), encoding="utf-8")
-        command = [resolver, *(_of_uv if name == "uv" else _of_pip)(question.python), str(file)]
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        command = [resolver, *(_of_uv if name == "uv" else _of_pip)(python), str(file)]
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, cwd=folder, timeout=_LIMIT, check=False
@@ -91,11 +87,11 @@ def ask(question: Question) -> Answer:
         except (OSError, subprocess.TimeoutExpired) as error:
             return Answer(None, f"{name} could not check this: {type(error).__name__}")
     if done.returncode == 0:
-        return Answer(True, f"{name} resolves it for Python {question.python}")
+        return Answer(True, f"{name} resolves it for Python {python}")
     complaint = done.stderr + done.stdout
     if _OFFLINE.search(done.stderr):
         return Answer(None, f"{name} could not check this: it cannot reach a package index")
-    return Answer(False, f"{name} does not resolve it for Python {question.python}: {_reason(complaint)}")
+    return Answer(False, f"{name} does not resolve it for Python {python}: {_reason(complaint)}")
 
 
 def _of_uv(python: str) -> tuple[str, ...]:
@@ -131,31 +127,13 @@ _COMPLAINTS = (
 """The phrases with which uv and pip give a reason."""
 
 
-def _question(state: State, source: Source, edits: Sequence[Edit]) -> Question:
-    """Create the question about an environment. Raises Unaskable."""
-    environment = _moved(state.environment, source, edits)
-    of_all = [one for unit in environment.units for one in unit.references]
-    of_all += [one for neighbour in state.neighbours for one in neighbour.references]
-    lines = list(dict.fromkeys(line for one in of_all if (line := _line(one))))
-    return Question(tuple(lines), python_of(state))
-
-
-def _moved(environment: Environment, source: Source, edits: Sequence[Edit]) -> Environment:
+def _environment_after(environment: Environment, source: Source, edits: Sequence[Edit]) -> Environment:
     """Return the environment as it is read after the edits."""
-    after = _references_after(source, edits)
-    before = _environments(references_of(source))
-    return list(_environments(after))[list(before).index(environment)]
-
-
-def _references_after(source: Source, edits: Sequence[Edit]) -> list[Reference]:
-    if isinstance(source, Document):
-        return Document.read(source.path, source.replaced(edits)).references
     data = source.commanded(edits) if isinstance(source, Notebook) else source.replaced(edits)
-    return references_of(read(source.path, data))
-
-
-def _environments(references: Sequence[Reference]) -> dict[Environment, None]:
-    return {one.unit.environment: None for one in references}
+    is_document = isinstance(source, Document)
+    after = references_of(Document.read(source.path, data) if is_document else read(source.path, data))
+    before = list(dict.fromkeys(one.unit.environment for one in references_of(source)))
+    return list(dict.fromkeys(one.unit.environment for one in after))[before.index(environment)]
 
 
 def _line(reference: Reference) -> str:

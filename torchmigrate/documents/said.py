@@ -26,7 +26,7 @@ from torchmigrate.text.source import Source, SourceError
 _DOCUMENTATION = ("markdown", "rst", "lock")
 """Kinds of files that follow the project's own files: a lock is written by its tool."""
 
-OLD_CUDA = re.compile(
+_OLD_CUDA = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"(?:cu|cuda|cudatoolkit|cuda-toolkit)[-_=]{0,2}|cuda_version[\s\"'=:]{1,4}|(?:cuda|lib(?:cu|np|nv)\w+)(?:-[a-z]+)+-"
     r"|nvidia/cuda:|(?<![/.])\w*cuda\w*[/@]"
@@ -34,11 +34,11 @@ OLD_CUDA = re.compile(
     re.IGNORECASE,
 )
 """A CUDA version in a text: ``cu121``, ``cuda-12-1``, ``module load cuda/12.1``."""
-OLD_TORCH = re.compile(
+_OLD_TORCH = re.compile(
     r"(?<![A-Za-z])(?:torch|pt|pytorch)[-_=]*v?(?P<version>[12]\.\d{1,2})(?:\.\d+)?", re.IGNORECASE
 )
 """A torch version in a text: ``torch-2.1.0``, ``pt2.1``."""
-INSIDE = re.compile(r"[\w.-](?:py)?torch")
+_INSIDE = re.compile(r"[\w.-](?:py)?torch")
 _MENTIONED = r"[Tt]orch|TORCH|[Cc][Uu][Dd][Aa]|cu1[0-3]|t\x00o\x00r\x00c\x00h"
 """A prefilter for files; the last part is UTF-16, in which PowerShell writes lists."""
 _INSTALLED = re.compile(r"(?<![\w.-])torch(?:vision|audio)?==(?P<version>\d+\.\d+)|/whl/(?P<tag>cu1\d\d)")
@@ -117,21 +117,21 @@ def _in_text(document: Document) -> Iterator[Saying]:
     """Yield the versions in the text of a file that are no references, without comments."""
     text = without_comments(document.view)
     inside = _Inside(document)
-    for pattern in (OLD_CUDA, OLD_TORCH):
-        for match in pattern.finditer(text):
-            if inside.refers(match.start()):
-                continue
-            if pattern is OLD_TORCH and "=" in match[0] and INSIDE.match(text, max(match.start() - 1, 0)):
-                continue  # the pin of a package whose name ends in "torch"
+    for match in named_versions(text):
+        if not inside.refers(match.start()):
             found = match.groupdict()
-            yield Saying(
-                document.path,
-                word(text, match),
-                document,
-                inside.environment(match.start()),
-                torch=found.get("version") or "",
-                cuda=found.get("major") or "",
-            )
+            torch, cuda = found.get("version") or "", found.get("major") or ""
+            environment = inside.environment(match.start())
+            yield Saying(document.path, word(text, match), document, environment, torch=torch, cuda=cuda)
+
+
+def named_versions(text: str) -> Iterator[re.Match[str]]:
+    """Yield the CUDA versions (with a group ``major``) and then the torch versions (``version``) in a text."""
+    yield from _OLD_CUDA.finditer(text)
+    for match in _OLD_TORCH.finditer(text):
+        # The pin of a package whose name ends in "torch" has that package's version.
+        if not ("=" in match[0] and _INSIDE.match(text, max(match.start() - 1, 0))):
+            yield match
 
 
 def without_comments(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -20,14 +20,13 @@ from torchmigrate.text.toml import toml_loads
 Path = tuple[str, ...]
 """The keys that lead to a value; an index in an array is a number as text."""
 
-_SKIP = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
-_BLANK = re.compile(r"[ \t]*")
-_STRING = re.compile(
-    r'"""(?P<mb>(?:\\.|[^\\])*?)"""(?!")|\'\'\'(?P<ml>.*?)\'\'\'(?!\')|"(?P<b>(?:\\.|[^"\\\r\n])*)"|\'(?P<l>[^\'\r\n]*)\'',
-    re.DOTALL,
+_TOKEN = re.compile(
+    r"#[^\r\n]*|[ \t]+"
+    r'|"""(?P<mb>(?:\\.|[^\\])*?)"""(?!")|\'\'\'(?P<ml>.*?)\'\'\'(?!\')|"(?P<b>(?:\\.|[^"\\\r\n])*)"|\'(?P<l>[^\'\r\n]*)\''
+    r"|(?P<bare>[\w-]+)|(?P<mark>[\[\]{}=,\n])|.",
+    re.DOTALL | re.ASCII,
 )
-_BARE = re.compile(r"[\w-]+", re.ASCII)
-_SCALAR = re.compile(r"[^,\]}\r\n#]+")
+"""A token of TOML; the strings are multi-line and one-line basic ones (``mb``, ``b``), and literal ones (``ml``, ``l``)."""
 
 _REQUIREMENTS = re.compile(
     r"project/dependencies/\d+|project/optional-dependencies/[^/]+/\d+|dependency-groups/[^/]+/\d+|build-system/requires/\d+"
@@ -124,86 +123,48 @@ def _purpose(path: str) -> Purpose:
 
 def strings(view: str) -> Iterator[tuple[Path, Span]]:
     """Yield each string of a valid TOML text: its path, and its span without the quotes. Strings with escapes are left out."""
-    at = 0
     table: Path = ()
     counts: dict[Path, int] = {}
-    while True:
-        at = _match(_SKIP, view, at)
-        if at >= len(view):
-            return
-        if view[at] == "[":
-            array = view.startswith("[[", at)
-            keys, at = _keys(view, at + 1 + array)
-            table = _numbered(keys, counts)
-            if array:
-                counts[table] = counts.get(table, -1) + 1
-                table = (*table, str(counts[table]))
-            at = view.index("]", at) + 1 + array
-        else:
-            keys, at = _keys(view, at)
-            at = _match(_BLANK, view, view.index("=", at) + 1)
-            at = yield from _value(view, at, (*table, *keys))
+    keys: list[str] = []
+    path: Path | None = None  # of the value that is read; None while a key is read
+    header = 0
+    outer: list[tuple[Path, bool]] = []  # the arrays (True) and inline tables around the value
+    for token in _TOKEN.finditer(view):
+        kind, mark = token.lastgroup, token["mark"]
+        if mark is None and kind is not None:
+            if path is None:
+                keys.append(token[kind])
+            elif kind != "bare" and (kind in ("ml", "l") or "\\" not in token[kind]):
+                yield path, Span(*token.span(kind))
+        elif mark == "=":
+            path, keys = (*(outer[-1][0] if outer else table), *keys), []
+        elif mark == "[" and path is None:
+            header += 1
+        elif mark == "]" and header:
+            table, keys, header = _table(tuple(keys), counts, is_array=header == 2), [], 0
+        elif path is not None and mark in ("[", "{"):
+            outer.append((path, mark == "["))
+            path = (*path, "0") if mark == "[" else None
+        elif mark in ("]", "}") and outer:
+            path, _ = outer.pop()
+        elif mark == "," and outer:
+            path = (*outer[-1][0], str(int(path[-1]) + 1)) if outer[-1][1] and path else None
+        elif mark == "\n" and not outer:
+            path = None
 
 
-def _numbered(keys: Path, counts: dict[Path, int]) -> Path:
-    """Return a table's path with the numbers of the arrays of tables in it; their last element so far is meant."""
+def _table(keys: Path, counts: dict[Path, int], *, is_array: bool) -> Path:
+    """Return the path of a table, with the number of the last element so far of each array of tables in it."""
     path: Path = ()
     for key in keys[:-1]:
         path = (*path, key)
         if path in counts:
             path = (*path, str(counts[path]))
-    return (*path, keys[-1])
-
-
-def _keys(view: str, at: int) -> tuple[Path, int]:
-    """Return the dotted key that begins at ``at``, and where it ends."""
-    keys: list[str] = []
-    while True:
-        at = _match(_BLANK, view, at)
-        if string := _STRING.match(view, at):
-            keys.append(next(group for group in string.groups() if group is not None))
-            at = string.end()
-        else:
-            end = _match(_BARE, view, at)
-            keys.append(view[at:end])
-            at = end
-        at = _match(_BLANK, view, at)
-        if not view.startswith(".", at):
-            return tuple(keys), at
-        at += 1
-
-
-def _value(view: str, at: int, path: Path) -> Generator[tuple[Path, Span], None, int]:
-    """Yield the strings in the value that begins at ``at``; return where it ends."""
-    if string := _STRING.match(view, at):
-        kind = next(name for name in ("mb", "ml", "b", "l") if string[name] is not None)
-        if kind in ("ml", "l") or "\\" not in string[kind]:
-            yield path, Span(*string.span(kind))
-        return string.end()
-    if view[at] not in "[{":
-        return _match(_SCALAR, view, at)
-    closing = "]" if view[at] == "[" else "}"
-    at += 1
-    number = 0
-    while True:
-        at = _match(_SKIP, view, at)
-        if view[at] == closing:
-            return at + 1
-        if view[at] == ",":
-            at += 1
-        elif closing == "]":
-            at = yield from _value(view, at, (*path, str(number)))
-            number += 1
-        else:
-            keys, at = _keys(view, at)
-            at = _match(_BLANK, view, view.index("=", at) + 1)
-            at = yield from _value(view, at, (*path, *keys))
-
-
-def _match(pattern: re.Pattern[str], view: str, at: int) -> int:
-    """Return where a match of a pattern at ``at`` ends; ``at`` if there is none."""
-    match = pattern.match(view, at)
-    return match.end() if match else at
+    path = (*path, *keys[-1:])
+    if is_array:
+        counts[path] = counts.get(path, -1) + 1
+        path = (*path, str(counts[path]))
+    return path
 
 
 _PACKAGE = re.compile(r"^\[\[packages?\]\]", re.MULTILINE)
