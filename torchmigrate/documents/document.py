@@ -108,7 +108,7 @@ def _reader(path: str, view: str, source: Source) -> Reader:
     if kind in ("requirements", "yaml") and purpose_of(os.path.basename(path)) is Purpose.DEVELOPMENT:
         reader.purpose = Purpose.DEVELOPMENT
     if re.fullmatch(r"cog[\w.-]*\.ya?ml", os.path.basename(path)):
-        reader.environment.held = (
+        reader.environment.blocker = (
             "Cog picks the CUDA version itself; check that your Cog release supports the new torch"
         )
     if kind == "python":

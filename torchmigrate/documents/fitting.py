@@ -196,8 +196,8 @@ def _neighbours(state: State) -> Iterator[str]:
         where = neighbour.path.rpartition("/")[2]
         if neighbour.environment.unread:
             yield f"`{neighbour.environment.unread.strip()}` in {where} could not be read"
-        if neighbour.environment.held:
-            yield f"{neighbour.environment.held} ({where})"
+        if neighbour.environment.blocker:
+            yield f"{neighbour.environment.blocker} ({where})"
         for one in neighbour.references:
             name = "torch" if one.name == "pytorch" else one.name
             if one.sort is Sort.REQUIREMENT and name in state.releases:

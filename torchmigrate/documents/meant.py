@@ -59,8 +59,8 @@ def check_may_move(source: Source, environment: Environment, options: Options) -
 
 def _why_meant(source: Source, environment: Environment, options: Options) -> str:
     """Return why the versions of an environment are intended; empty if they are not."""
-    if environment.held:
-        return environment.held
+    if environment.blocker:
+        return environment.blocker
     if any(stays(one, options) for one in environment.units):
         return "tests often install an older torch on purpose"
     if name := _named(source.path, environment, options):

@@ -107,7 +107,7 @@ def _move(environment: Environment, source: Source, options: Options, project: P
         others = _others(own, beside, project)
     except Missing as missing:
         raise NoFix(f"it is unclear what `{missing.name}` installs") from None
-    own.shares = bool(others)
+    own.moves_related = bool(others)
     own.make()
     variants = tags([own.environment, *(one.environment for one in others)], gives_torch)
     if len(variants) > 1 and others:
@@ -141,7 +141,7 @@ def _move(environment: Environment, source: Source, options: Options, project: P
 def _check_served(relocations: Iterable[Relocation]) -> None:
     """Raise NoFix where an index replaces the default index, and may lack the release of a companion."""
     relocations = list(relocations)
-    for variant in filter(None, (one.only for one in relocations)):
+    for variant in filter(None, (one.only_variant for one in relocations)):
         for name, release in (pair for one in relocations for pair in one.releases.items()):
             made = matrix.made_with(name, release)
             if made and wheels.published(parse(made), variant) is not True:
@@ -191,7 +191,7 @@ def _others(own: Relocation, beside: tuple[Neighbour, ...], project: Project) ->
         if one.path == path or (one.path, number) in seen or not _moves(one):
             continue
         seen.add((one.path, number))
-        relocation = Relocation(one.environment, one.document, own.options, own.chosen, shares=True)
+        relocation = Relocation(one.environment, one.document, own.options, own.chosen, moves_related=True)
         relocation.make()
         if relocation.edits:
             check_may_move(one.document, one.environment, own.options)
@@ -241,10 +241,10 @@ def _resolved(state: State, source: Source, edits: tuple[Edit, ...]) -> str:
         raise NoFix(blocker)
     answer = resolve.asked(state, source, edits)
     if answer.resolves is None and (blocker := held_back(state)):
-        raise NoFix(f"{blocker}; {answer.said}")
+        raise NoFix(f"{blocker}; {answer.text}")
     if answer.resolves is False:
-        raise NoFix(answer.said)
-    return f" ({answer.said})"
+        raise NoFix(answer.text)
+    return f" ({answer.text})"
 
 
 def _edited(source: Source, environment: Environment, edits: tuple[Edit, ...]) -> str:

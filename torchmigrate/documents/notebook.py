@@ -42,7 +42,7 @@ def read(reader: Reader, source: Source) -> None:
         value = Value((Piece(python, Span(0, 0), python),))
         reader.add(Sort.PYTHON, "python", Span(0, 0), reader.unit(), option="kernel", values=[value])
     if named := _NAMED.search(_rest(reader)):
-        reader.environment.held = f"another cell names `{named[0]}`, and the versions may have to match"
+        reader.environment.blocker = f"another cell names `{named[0]}`, and the versions may have to match"
 
 
 def _kernel(data: bytes) -> str:

@@ -48,7 +48,7 @@ class Environment:
     """The parts of the file that describe the environment, in bytes; empty: the whole file."""
     includes: list[str] = field(default_factory=list)
     """Other files whose requirements are installed too, as written here; a project is its folder with a ``/`` at the end."""
-    held: str = ""
+    blocker: str = ""
     """The reason why nothing in the environment may be upgraded; empty if there is none."""
     copied: dict[str, str] = field(default_factory=dict)
     """The files that are copied into an image: name in the image → path in the project."""

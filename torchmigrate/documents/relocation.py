@@ -47,7 +47,7 @@ class Relocation:
     source: Source
     options: Options
     chosen: Build
-    shares: bool = False
+    moves_related: bool = False
     """Whether other files move too: an index stays, since it may serve their pins."""
     beside: tuple[str, ...] = ()
     """The files that install this one, or that it installs."""
@@ -55,7 +55,7 @@ class Relocation:
     pins: int = 0
     tags: set[str] = field(default_factory=set)
     keeps_index: bool = False
-    only: str = ""
+    only_variant: str = ""
     """The variant of the only index, if that stays and replaces the default index."""
     moves_image: bool = False
     replaced: set[str] = field(default_factory=set)
@@ -87,7 +87,7 @@ class Relocation:
 
     def make(self) -> None:
         """Collect the edits. Raises NoFix if one of them is not possible."""
-        concerned = gives_torch if self.shares else concerns_torch
+        concerned = gives_torch if self.moves_related else concerns_torch
         units = [unit for unit in self.environment.units if concerned(unit)]
         for unit in units:
             if unit.fixed:
@@ -145,17 +145,17 @@ class Relocation:
             return
         alone = "extra" not in index.option and len(self._indexes) == 1
         if not lacks(tag.name, self.options):
-            self.only = tag.name if alone else ""
+            self.only_variant = tag.name if alone else ""
             return
         self.tags.add(tag.name)
         if index.several:
             raise NoFix("the file gives several values for the index")
-        may_go = not (self.shares or self._needs_indexes)
+        may_go = not (self.moves_related or self._needs_indexes)
         if index.removal is not None and may_go and default_serves(index, unit, self.chosen, self.source):
             self.edits.append(Edit(index.removal.start, index.removal.end, ""))
             return
         self.keeps_index = True
-        self.only = self.chosen.variant if alone else ""
+        self.only_variant = self.chosen.variant if alone else ""
         edit = index.value.edit(tag.start, tag.end, self.chosen.variant, wheels.full_cuda_versions())
         if edit is None:
             raise NoFix("the index is assembled from several variables")
@@ -185,7 +185,7 @@ class Relocation:
         if not is_torch and not matrix.companion_torch(reference.name, release):
             return ""  # this release has no build for each CUDA
         named = any(tag.name == self.chosen.variant for index in self._indexes if (tag := tag_of(index)))
-        stays = self.keeps_index or self.shares or named or bool(page_of_all(self._indexes))
+        stays = self.keeps_index or self.moves_related or named or bool(page_of_all(self._indexes))
         return "" if self.chosen.default and not stays else self.chosen.variant
 
     def _frozen(self, unit: Unit) -> None:
@@ -240,7 +240,7 @@ class Relocation:
         every = self.environment.of(Sort.IMAGE)
         compiles = any(image.name == "nvidia/cuda" and images.is_for_compiling(image) for image in every)
         # An image that only runs has no finding of its own, which its part of a multi-file fix would need.
-        runs = not self.shares and not is_for_cpu([self.environment])
+        runs = not self.moves_related and not is_for_cpu([self.environment])
         for image in every:
             if image.name == "nvidia/cuda" and not (compiles or (runs and images.CUDA_TAG.match(image.text))):
                 continue

@@ -44,7 +44,7 @@ class Answer(NamedTuple):
 
     resolves: bool | None
     """None: the resolver could not be asked."""
-    said: str
+    text: str
     """The answer as a clause for messages."""
 
 
