@@ -17,13 +17,10 @@ Source: the metadata of the published wheels, `torchmigrate/tables/data/companio
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference, Role
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU511", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
 
@@ -54,9 +51,7 @@ def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     elif left := upgrade.excluding(companion, ctx.options):
         expected = upgrade.release_of(companion.name, ctx.options.target)[0]
         here = f"{left[0].operator}{left[0].version}"
-        problem = (
-            f"torch {render(ctx.options.target)} needs {companion.name} {expected}, which `{here}` excludes"
-        )
+        problem = f"torch {ctx.target} needs {companion.name} {expected}, which `{here}` excludes"
         if upgrade.stays(companion.unit, ctx.options) or companion.fixed == BRANCH:
             severity = Severity.INFO
     if problem:

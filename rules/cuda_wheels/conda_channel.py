@@ -14,13 +14,10 @@ Source: https://github.com/pytorch/pytorch/issues/138506
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference, Role
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU515", references=(Sort.REQUIREMENT,))
 
@@ -36,6 +33,6 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     yield ctx.finding(
         requirement,
         f"`pytorch-cuda` exists only in the channel `pytorch`, which ended with torch {render(LAST)}; "
-        f"the target is {render(ctx.options.target)}",
+        f"the target is {ctx.target}",
         Severity.INFO if requirement.unit.role in (Role.TEST, Role.LOCK) else Severity.ERROR,
     )

@@ -21,13 +21,10 @@ Source: https://github.com/pytorch/pytorch/issues/186591; the wheels' metadata, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference, Role
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU513", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
 

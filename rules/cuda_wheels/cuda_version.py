@@ -17,13 +17,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference, Role, Style
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU524", references=(Sort.VARIABLE, Sort.REQUIREMENT))
 
@@ -41,18 +38,18 @@ def _conda(package: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if package.name not in _CONDA or package.style is not Style.CONDA or package.unit.role is Role.LOCK:
         return
     from torchmigrate.documents.upgrade import TORCH
-    from torchmigrate.model.versions import render
     from torchmigrate.tables import matrix
 
     found = re.match(r"[=<]*((\d+)(?:\.\d+)*)", package.text)
     if found is None or not package.unit.environment.of(Sort.REQUIREMENT, *TORCH):
         return
-    target = render(ctx.options.target)
-    majors = {build.cuda.split(".")[0] for build in matrix.builds() if build.torch == target and build.cuda}
+    majors = {
+        build.cuda.split(".")[0] for build in matrix.builds() if build.torch == ctx.target and build.cuda
+    }
     if majors and found[2] not in majors:
         yield ctx.finding(
             package,
-            f"`{package.name}` is {found[1]}, but no build of torch {target} for CUDA {found[2]} is known",
+            f"`{package.name}` is {found[1]}, but no build of torch {ctx.target} for CUDA {found[2]} is known",
             Severity.INFO,
         )
 

@@ -16,13 +16,10 @@ Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; `torchmigrate/table
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU507", references=(Sort.REQUIREMENT,))
 
@@ -38,10 +35,9 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     ):
         return
     from torchmigrate.documents import upgrade
-    from torchmigrate.model.versions import render
     from torchmigrate.tables import matrix, wheels
 
-    default = wheels.build(ctx.options.target, matrix.default_variant(render(ctx.options.target)))
+    default = wheels.build(ctx.options.target, matrix.default_variant(ctx.target))
     if default is None or not (missing := wheels.missing(default, wanted)):
         return
     chosen = wheels.choose(ctx.options.target, wanted)

@@ -15,13 +15,10 @@ Source: https://github.com/pytorch/text/releases/tag/v0.18.0, https://github.com
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU512", references=(Sort.REQUIREMENT,))
 

@@ -22,14 +22,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import IN_DOCUMENTATION, Reference, Role, Style
 from torchmigrate.model.findings import Edit
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU505", references=(Sort.INDEX,), safety=Safety.UNSAFE)
 

@@ -29,13 +29,10 @@ table is `torchmigrate/tables/data/wheels_documented.json`, with a source for ev
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference, Role
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU501", references=(Sort.INDEX,), safety=Safety.SAFE)
 
@@ -83,11 +80,10 @@ def _fix(index: Reference, ctx: ReferenceContext, variant: str, *, tests_older: 
 
 def _rocm_of(ctx: ReferenceContext) -> str:
     """Return the end of a sentence with the target's ROCm variants; empty if there are none."""
-    from torchmigrate.model.versions import render
     from torchmigrate.tables import wheels
 
     there = " and ".join(wheels.variants(ctx.options.target, "rocm"))
-    return f"; torch {render(ctx.options.target)} has {there}" if there else ""
+    return f"; torch {ctx.target} has {there}" if there else ""
 
 
 def _is_of_others(index: Reference, ctx: ReferenceContext) -> bool:

@@ -16,13 +16,10 @@ Source: https://pytorch.org/get-started/previous-versions/; `torchmigrate/tables
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU503", references=(Sort.REQUIREMENT,), safety=Safety.SAFE)
 

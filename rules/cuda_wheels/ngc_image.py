@@ -16,13 +16,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference, Role
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU523", references=(Sort.IMAGE,))
 
@@ -45,16 +42,15 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     else:
         has = f"torch {row['torch'].partition('+')[0]}"
     fitting = [release for release, other in rows.items() if parse(other["torch"]) == ctx.options.target]
-    target = render(ctx.options.target)
     hint = (
-        f"use {max(fitting)}, which has torch {target}"
+        f"use {max(fitting)}, which has torch {ctx.target}"
         if fitting
-        else f"no image with torch {target} is known"
+        else f"no image with torch {ctx.target} is known"
     )
     test = image.unit.role is Role.TEST
     yield ctx.finding(
         image,
-        f"this image has {has}; the target is {target}",
+        f"this image has {has}; the target is {ctx.target}",
         Severity.INFO if test else Severity.WARNING,
         hint=hint,
     )

@@ -16,13 +16,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU542", references=(Sort.VARIABLE,))
 
@@ -35,7 +32,6 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     mac = variable.name.lower().replace("_", "-") == "macosx-deployment-target"
     if not mac and "manylinux" not in variable.name.lower():
         return
-    from torchmigrate.model.versions import render
     from torchmigrate.tables import wheels
     from torchmigrate.tables.matrix import number
 
@@ -46,7 +42,7 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     system = "macOS" if mac else "glibc"
     yield ctx.finding(
         variable,
-        f"torch {render(ctx.options.target)} needs {system} {floor} or newer, but this builds for {there}",
+        f"torch {ctx.target} needs {system} {floor} or newer, but this builds for {there}",
         Severity.WARNING,
         span=variable.value.place(0, len(variable.text)),
     )

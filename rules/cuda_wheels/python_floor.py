@@ -17,13 +17,10 @@ Source: the metadata of the published wheels, `torchmigrate/tables/data/wheels_r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU541", references=(Sort.PYTHON,))
 
@@ -32,7 +29,6 @@ rule = Rule(code="CU541", references=(Sort.PYTHON,))
 def check(python: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents import pythons
     from torchmigrate.documents.specifiers import lowest
-    from torchmigrate.model.versions import render
     from torchmigrate.tables import wheels
 
     range_ = wheels.python_range(ctx.options.target)
@@ -52,7 +48,7 @@ def check(python: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     start = python.text.find(oldest)
     yield ctx.finding(
         python,
-        f"torch {render(ctx.options.target)} has wheels for Python {range_[0]} to {range_[1]}, not for {oldest}",
+        f"torch {ctx.target} has wheels for Python {range_[0]} to {range_[1]}, not for {oldest}",
         Severity.ERROR if impossible or python.option == "FROM" else Severity.INFO,
         span=python.value.place(start, start + len(oldest))
         if python.option == "FROM" and start >= 0

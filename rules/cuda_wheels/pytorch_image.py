@@ -17,13 +17,10 @@ Source: https://hub.docker.com/r/pytorch/pytorch/tags, with the known tags in `t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference, Role
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU522", references=(Sort.IMAGE,), safety=Safety.UNSAFE)
 
@@ -33,7 +30,7 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if image.name != "pytorch/pytorch" or image.undecided:
         return
     from torchmigrate.documents import images
-    from torchmigrate.model.versions import parse, render
+    from torchmigrate.model.versions import parse
 
     match = images.TORCH_TAG.fullmatch(image.text)
     if match is None or parse(match["torch"]) >= ctx.options.target:
@@ -41,7 +38,7 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     test = image.unit.role is Role.TEST
     yield ctx.finding(
         image,
-        f"this image has torch {match['torch']}; the target is {render(ctx.options.target)}",
+        f"this image has torch {match['torch']}; the target is {ctx.target}",
         Severity.INFO if test else Severity.ERROR,
         fix=lambda: _fix(image, ctx),
     )

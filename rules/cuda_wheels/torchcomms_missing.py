@@ -13,13 +13,10 @@ Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.15 wheel: t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU514", references=(Sort.VARIABLE,))
 

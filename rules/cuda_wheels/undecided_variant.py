@@ -14,13 +14,10 @@ Source: https://pytorch.org/get-started/previous-versions/
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU502", references=(Sort.INDEX,))
 

@@ -23,13 +23,10 @@ Source: `torchmigrate/tables/data/wheels_read.json` and `requirements.json`, rea
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU504", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
 
@@ -39,14 +36,13 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if requirement.name not in ("torch", "pytorch"):
         return
     from torchmigrate.documents import upgrade
-    from torchmigrate.model.versions import render
 
     found = upgrade.excluding(requirement, ctx.options)
     if found and not any(upgrade.is_other_build(clause, ctx.options) for clause in found):
         severity = Severity.INFO if upgrade.stays(requirement.unit, ctx.options) else Severity.ERROR
         yield ctx.finding(
             requirement,
-            f"`{found[0].operator}{found[0].version}` excludes torch {render(ctx.options.target)}",
+            f"`{found[0].operator}{found[0].version}` excludes torch {ctx.target}",
             severity,
             fix=lambda: ctx.move(requirement),
         )

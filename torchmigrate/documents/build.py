@@ -29,6 +29,7 @@ def build_for(environments: Sequence[Environment], options: Options) -> Build:
     if chosen is None:
         raise NoFix(_why_none(cuda_asked(environments), options))
     companions = references_in(environments, Sort.REQUIREMENT, *COMPANIONS)
+    # A build that was published later may have come without builds of the companions.
     if chosen.apart and companions:
         raise NoFix(f"it is unclear whether {companions[0].name} has a {chosen.variant} build too")
     if variants or references_in(environments, Sort.IMAGE, "pytorch/pytorch"):

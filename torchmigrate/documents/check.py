@@ -36,6 +36,7 @@ def said(
     """
     if not rules or kinds.kind_of(source.path) is None:
         return Said(source.path)
+    # Imported here, since most files have no reference that a rule looks at.
     from torchmigrate.documents.context import ReferenceContext
     from torchmigrate.documents.document import references_of
 
@@ -61,6 +62,7 @@ def said(
 
 
 def _mentions(source: Source, references: list[Reference]) -> Iterator[Mention]:
+    """Yield a mention of each package that a file requires."""
     from torchmigrate.model.vocabulary import Sort
 
     for reference in references:

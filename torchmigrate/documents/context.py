@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.documents.references import Reference, Role
 from torchmigrate.model.findings import Finding, Fix, Span
 from torchmigrate.model.rule import Rule
+from torchmigrate.model.versions import render
 from torchmigrate.model.vocabulary import Severity, Sort
 from torchmigrate.text.findings import finding
 
@@ -29,6 +30,11 @@ class ReferenceContext:
     options: Options
     rule: Rule
     asked_project: bool = False
+
+    @property
+    def target(self) -> str:
+        """The target torch as text: ``2.15``."""
+        return render(self.options.target)
 
     @property
     def project(self) -> Project:

@@ -89,6 +89,7 @@ def _read_heredoc(reader: Reader, match: re.Match[str], at: int) -> int:
 
 
 def _read_instruction(reader: Reader, match: re.Match[str]) -> None:
+    """Read one instruction: its variables, base image, commands or copies."""
     word = match["word"].upper()
     start, end = match.span("rest")
     if word == "LABEL":

@@ -102,8 +102,7 @@ _OF_EACH_PYTHON = {"numpy", "pip", "setuptools", "wheel"}
 
 def _refuses(one: Reference, state: State) -> str:
     """Return why a package does not support the new torch, or may not; empty if it does."""
-    library = re.fullmatch(r"nvidia-[\w-]+-cu(\d\d)", one.name)
-    if library:
+    if library := re.fullmatch(r"nvidia-[\w-]+-cu(\d\d)", one.name):
         if library[1] != state.cuda:
             return f"it is a library for CUDA {library[1]}"
         pinned = any(clause.is_upper for clause in clauses(one)) and not state.chosen.default
@@ -111,32 +110,34 @@ def _refuses(one: Reference, state: State) -> str:
         return f"it is unclear which release {build} requires" if pinned else ""
     if one.undecided:
         return f"its version depends on `{one.undecided}`"
-    asked = clauses(one)
-    local = next((clause.local for clause in asked if clause.local), "")
-    if local:
+    if local := next((clause.local for clause in clauses(one) if clause.local), ""):
         return f"it is a custom build (`+{local}`)"
     if one.style is Style.CONDA:
         return _conda(one, state)
-    upper = [clause for clause in asked if clause.is_upper]
-    release = state.releases["torch"]
-    wanted = _newest(one.name, upper) if upper else ""
+    upper = [clause for clause in clauses(one) if clause.is_upper]
+    return _refuses_release(one.name, upper, state)
+
+
+def _refuses_release(name: str, upper: list[Clause], state: State) -> str:
+    """Return why the newest release within some upper bounds does not support the new torch, or may not."""
+    torch = state.releases["torch"]
+    wanted = _newest(name, upper) if upper else ""
     before = any(clause.operator == "<" and clause.public == wanted for clause in upper)
-    if reason := cuda_code.fails(one.name, wanted, release, before=before):
+    if reason := cuda_code.fails(name, wanted, torch, before=before):
         return reason
-    reason = cuda_code.refuses(one.name, wanted, state.chosen.cuda or "", before=before)
+    reason = cuda_code.refuses(name, wanted, state.chosen.cuda or "", before=before)
     if reason and not is_for_cpu(state.environments):
         return reason
-    if not (requirements.is_linked(one.name) or requirements.is_known(one.name, wanted)) and (
-        state.resolves or not (upper or _BESIDE_TORCH.search(one.name))
-    ):
+    is_free = state.resolves or not (upper or _BESIDE_TORCH.search(name))
+    if is_free and not (requirements.is_linked(name) or requirements.is_known(name, wanted)):
         return ""  # without a bound, an installer takes a release that fits
-    if not upper:
-        newest = requirements.newest(one.name)
-        if newest is None and requirements.is_linked(one.name):
-            return "it is compiled against one torch, and it is unclear for which versions there are builds"
-        reason = requirements.refuses(one.name, newest or "", release)
-        return f"{reason} (newest release: {newest})" if reason and newest else reason
-    return requirements.refuses(one.name, wanted, release)
+    if upper:
+        return requirements.refuses(name, wanted, torch)
+    newest = requirements.newest(name)
+    if newest is None and requirements.is_linked(name):
+        return "it is compiled against one torch, and it is unclear for which versions there are builds"
+    reason = requirements.refuses(name, newest or "", torch)
+    return f"{reason} (newest release: {newest})" if reason and newest else reason
 
 
 _BESIDE_TORCH = re.compile(r"torch|cuda|cu1\d|gpu|triton|flash|attn|nvidia")
@@ -163,6 +164,7 @@ def _conda(one: Reference, state: State) -> str:
 
 def _required(state: State) -> Iterator[str]:
     """Yield the pins that contradict the requirements of the new releases."""
+    # conda's packages have versions and dependencies of their own.
     pinned = {one.name: (one, where) for one, where in _all(state) if one.style is not Style.CONDA}
     for name, release in state.releases.items():
         for needed in requirements.required_by(name, release):

@@ -59,6 +59,7 @@ def installing(image: Reference, text: str, *, docker: bool) -> Edit | None:
     line = text[text.rfind("\n", 0, image.span.start) + 1 : image.span.start]
     if not docker and _ASSIGNED.search(line):
         raise NoFix("it is unclear what is built on top of this image")
+    # An environment of its own (``-m venv``) is not the system's.
     every = list(_PIP.finditer(code, image.span.end))
     if not every or _APART.search(code):
         return None
@@ -97,6 +98,7 @@ def _check(image: Reference) -> None:
 
 
 def _torch_image(image: Reference, match: re.Match[str], target: Version, chosen: Build) -> Edit:
+    """Return the edit to the `pytorch/pytorch` image with a build, of the same flavor. Raises NoFix if it is unknown."""
     _check(image)
     for row in matrix.table("images")["pytorch"]:
         if (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda) and match["flavour"] in row["flavours"]:
@@ -108,6 +110,7 @@ def _torch_image(image: Reference, match: re.Match[str], target: Version, chosen
 
 
 def _cuda_image(image: Reference, match: re.Match[str], cuda: str) -> Edit:
+    """Return the edit to the `nvidia/cuda` image with a CUDA version, of the same flavor. Raises NoFix if it is unknown."""
     _check(image)
     rest = _FLAVOUR.fullmatch(match["rest"] or "")
     row = next((row for row in matrix.table("images")["cuda"] if row["cuda"] == cuda), None)

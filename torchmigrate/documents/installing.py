@@ -125,43 +125,42 @@ def _verb(words: list[Word], at: int) -> int | None:
 def _install(reader: Reader, words: list[Word], gap: re.Pattern[str], *, conda: bool) -> None:
     """Read the words after the verb of an installer."""
     unit = reader.unit()
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
+    rest = iter(words)
+    for word in rest:
         name, equals, value = word.text.partition("=")
-        option = INDEX_OPTIONS.get(name) if word.text.startswith("-") and not conda else None
-        if name in INCLUDING and not conda:
-            if equals:
-                reader.environment.includes.append(INCLUDING[name].format(value))
-            elif at < len(words):
-                reader.environment.includes.append(INCLUDING[name].format(words[at].text))
-                at += 1
-        elif option is not None:
-            if equals:
-                span = unquoted(reader.view, word.span.end - len(value), word.span.end)
-                whole = word.outer
-            elif at < len(words):
-                span, whole = words[at].span, Span(word.outer.start, words[at].outer.end)
-                at += 1
-            else:
+        if not conda and (name in INCLUDING or name in INDEX_OPTIONS):
+            last = word if equals else next(rest, None)
+            if last is None:
                 return
+            if name in INCLUDING:
+                reader.environment.includes.append(INCLUDING[name].format(value if equals else last.text))
+                continue
+            end = last.span.end
+            span = unquoted(reader.view, end - len(value), end) if equals else last.span
             # uv lets an index have a name: ``--index pytorch=https://…``
             if named := _INDEX_NAME.match(reader.view, *span):
                 span = Span(named.end(), span.end)
-            reader.index(span, unit, option, removal=_with_gap(reader.view, whole, gap))
+            removal = _with_gap(reader.view, Span(word.outer.start, last.outer.end), gap)
+            reader.index(span, unit, INDEX_OPTIONS[name], removal=removal)
         elif word.text.startswith("-"):
-            at += word.text in _WITH_VALUE
-        elif INDEX_URL.fullmatch(word.text):
-            reader.wheel(word.span, unit)
-        elif word.text.startswith(("$(", "`")):
-            reader.environment.unread = reader.environment.unread or word.text  # what it prints is installed
-        elif conda:
-            read_conda(reader, word.span, unit, "command")
-        elif local := _LOCAL_PROJECT.fullmatch(word.text):
-            reader.environment.includes.append(f"{local['folder']}/")
-        elif not word.text.isdigit() and "://" not in word.text:
-            reader.requirement(word.span, unit, removal=_with_gap(reader.view, word.outer, gap))
+            if word.text in _WITH_VALUE:
+                next(rest, None)
+        else:
+            _package(reader, unit, word, gap, conda=conda)
+
+
+def _package(reader: Reader, unit: Unit, word: Word, gap: re.Pattern[str], *, conda: bool) -> None:
+    """Read a word that is no option: a requirement, a wheel, or the path of a project."""
+    if INDEX_URL.fullmatch(word.text):
+        reader.wheel(word.span, unit)
+    elif word.text.startswith(("$(", "`")):
+        reader.environment.unread = reader.environment.unread or word.text  # its output is installed
+    elif conda:
+        read_conda(reader, word.span, unit, "command")
+    elif local := _LOCAL_PROJECT.fullmatch(word.text):
+        reader.environment.includes.append(f"{local['folder']}/")
+    elif not word.text.isdigit() and "://" not in word.text:
+        reader.requirement(word.span, unit, removal=_with_gap(reader.view, word.outer, gap))
 
 
 def read_conda(reader: Reader, span: Span, unit: Unit, option: str) -> bool:

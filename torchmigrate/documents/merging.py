@@ -17,6 +17,7 @@ _DECLARING = re.compile(r"(?:&&|\|\||[;]|^|RUN)[ \t@]*(?:ARG|LABEL|echo|printf)\
 
 def merged(collected: Iterable[Edit], source: Source) -> tuple[Edit, ...]:
     """Merge the edits of one file. Raises NoFix where two contradict each other, or a comment forbids one."""
+    # A pin and its index may be made of one variable, so that several references ask for the same edit.
     edits = tuple(dict.fromkeys(sorted(_smallest(edit, source.original) for edit in collected)))
     if any(after.start < before.end for before, after in pairwise(edits)):
         raise NoFix("two of the edits contradict each other")

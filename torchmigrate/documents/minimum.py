@@ -59,6 +59,7 @@ class Minimums:
         return self._folders[directory]
 
     def _find(self, folders: list[_Folder]) -> Minimum:
+        """Search some folders, the nearest first."""
         searches: list[Callable[[_Folder], list[Statement]]] = [
             lambda folder: folder.ranges(Purpose.RUN) or folder.ranges(Purpose.EXTRA)
         ]

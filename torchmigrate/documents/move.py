@@ -75,6 +75,7 @@ def _whole(environment: Environment, source: Source, options: Options, project: 
     move = _move(environment, source, options, project)
 
     def moves(reference: Reference, source: Source) -> bool:
+        # A resolver takes seconds: it is asked about the proposal that is shown, not about every other one.
         with contextlib.suppress(NoFix):
             check_unit(reference.unit, source, options, project)
             _move(reference.unit.environment, source, replace(options, resolve=False), project)
@@ -107,21 +108,11 @@ def _move(environment: Environment, source: Source, options: Options, project: P
         others = _others(own, beside, project)
     except Missing as missing:
         raise NoFix(f"it is unclear what `{missing.name}` installs") from None
+    # The edits of this file depend on it: an index has to stay if it may serve pins in the others.
     own.moves_related = bool(others)
     own.make()
-    variants = tags([own.environment, *(one.environment for one in others)], gives_torch)
-    if len(variants) > 1 and others:
-        raise NoFix(
-            f"the files that have to change together use several builds: {', '.join(sorted(variants))}"
-        )
-    _check_served((own, *others.values()))
-    if not own.edits:
-        raise NoFix("nothing here is older than the target")
     every = [environment, *(one.environment for one in beside)]
-    if not (
-        references_in(every, Sort.REQUIREMENT, *TORCH) or references_in(every, Sort.IMAGE, "pytorch/pytorch")
-    ):
-        raise NoFix("the torch version is set elsewhere")
+    _check_complete(own, others, every)
     edits = merged(own.edits, own.source)
     _check_unused(own, edits)
     moved = [_moved(one, relocation) for one, relocation in others.items()]
@@ -136,6 +127,20 @@ def _move(environment: Environment, source: Source, options: Options, project: P
     title = own.title if joint is None else f"{own.title}, in {', '.join(joint.paths)}"
     places = [(path, environment), *((one.path, one.environment) for one in others)]
     return _Move(Fix(edits, safety, title + answer, joint=joint), places, cuda_now(together), chosen)
+
+
+def _check_complete(own: Relocation, others: dict[Neighbour, Relocation], every: list[Environment]) -> None:
+    """Raise NoFix where the edits lead to several builds, change nothing, or do not decide the torch."""
+    variants = tags([own.environment, *(one.environment for one in others)], gives_torch)
+    if len(variants) > 1 and others:
+        builds = ", ".join(sorted(variants))
+        raise NoFix(f"the files that have to change together use several builds: {builds}")
+    _check_served((own, *others.values()))
+    if not own.edits:
+        raise NoFix("nothing here is older than the target")
+    torches = references_in(every, Sort.REQUIREMENT, *TORCH)
+    if not (torches or references_in(every, Sort.IMAGE, "pytorch/pytorch")):
+        raise NoFix("the torch version is set elsewhere")
 
 
 def _check_served(relocations: Iterable[Relocation]) -> None:

@@ -143,6 +143,7 @@ def document_of(path: str, project: Project) -> Document | None:
 
 
 def _read(path: str, data: bytes) -> Document | None:
+    """Read a document; None for one that is malformed."""
     try:
         document = Document.read(path, data)
         document.references  # noqa: B018 -- raises SourceError for a malformed file

@@ -64,6 +64,7 @@ def _rest(reader: Reader) -> str:
 
 def _fixed(command: str, line: re.Match[str] | None) -> str:
     """Return why a command may not be edited; empty if it may."""
+    # An indented command is in a branch or a loop of the program.
     if line is not None and line["indent"]:
         return shell.BRANCH
     inserted = _INSERTED.search(command)

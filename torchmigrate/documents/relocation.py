@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from packaging.specifiers import SpecifierSet
 
 from torchmigrate.documents import architectures, images
-from torchmigrate.documents.build import concerns_torch, gives_torch, is_for_cpu
+from torchmigrate.documents.build import concerns_torch, gives_torch, is_for_cpu, tags
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.indexes import (
     default_serves,
@@ -97,9 +97,8 @@ class Relocation:
         for reference in (r for unit in self.environment.units for r in unit.references):
             if other := other_accelerator(reference):
                 raise NoFix(f"it is unclear which {other} builds the target has")
-        tags = {tag.name for unit in units for index in unit.of(Sort.INDEX) if (tag := tag_of(index))}
-        if len(tags) > 1:
-            raise NoFix(f"the file uses several builds: {', '.join(sorted(tags))}")
+        if len(variants := tags([self.environment], concerned)) > 1:
+            raise NoFix(f"the file uses several builds: {', '.join(sorted(variants))}")
         for unit in units:
             self._unit(unit)
         self._images()

@@ -68,6 +68,7 @@ def statements(path: str, depth: int = 0) -> Iterator[Statement]:
 
 def _said_in(path: str, view: str) -> Iterator[Statement]:
     """Yield the requirements on torch in a text, which is read as a file with the name ``path``."""
+    # Imported here: the readers of all kinds of files load slowly, and most projects have a single file to read.
     from torchmigrate.documents.document import references_of
     from torchmigrate.text.source import Source, SourceError
 

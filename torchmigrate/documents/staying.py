@@ -79,6 +79,7 @@ def _stays(options: Options, project: Project, moves: Moves) -> list[_Stay]:
     """Return the places that name a CUDA, or a torch that is older than the target, and do not move."""
     every = [one for one in sayings(project) if not _is_meant(one) and not is_vendored(one.path, project)]
     moving: dict[Place, bool] = {}
+    # What moves by itself is no blocker, even if its own fix has not been applied yet.
     for one in every:
         if one.reference and one.source and one.environment and _is_old(one, options):
             place = _place_of(one.path, one.environment)

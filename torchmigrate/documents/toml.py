@@ -134,6 +134,7 @@ def strings(view: str) -> Iterator[tuple[Path, Span]]:
         if mark is None and kind is not None:
             if path is None:
                 keys.append(token[kind])
+            # The span of a string with escapes is not that of its value.
             elif kind != "bare" and (kind in ("ml", "l") or "\\" not in token[kind]):
                 yield path, Span(*token.span(kind))
         elif mark == "=":

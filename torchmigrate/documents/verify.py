@@ -51,6 +51,7 @@ def _compare(before: Source, references: list[Reference], after: list[Reference]
             location = before.location(old.span)
             name = old.name or old.text
             raise VerifyError(f"an edit also changes `{name}`", location.line, location.column)
+        # What was installed together stays together: an edit must not split a command.
         if units.setdefault(id(old.unit), id(found.unit)) != id(found.unit):
             raise VerifyError(f"an edit separates `{old.name or old.text}` from its command")
 

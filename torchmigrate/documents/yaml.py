@@ -64,6 +64,7 @@ class _Lines:
         self.outside = self.reader.environment
         if self.reader.role is Role.TEST:
             self.jobs = -1 if _JOBS.search(view) else 0 if _GITLAB.search(view) else None
+        # Workflows have keys of these names too.
         if _CONDA.search(view) and _CHANNELS.search(view) and "runs-on" not in view:
             self.conda = self.reader.unit()
         for line in lines(view):
@@ -153,6 +154,7 @@ class _Lines:
         """Begin a new environment where a job begins: each runs on a machine of its own."""
         if self.jobs is None or not content:
             return
+        # In a workflow, jobs are the keys one level below ``jobs:``; in GitLab's files they are the top-level keys.
         if width == 0 and self.jobs != 0:
             self.reader.environment = self.outside
             if content.startswith("jobs:"):
