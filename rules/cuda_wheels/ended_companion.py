@@ -41,7 +41,7 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if row["torch"] is None and not keeps_old:
         return
     severity = Severity.WARNING if row["torch"] else Severity.INFO
-    yield ctx.finding(requirement, f"{requirement.name}: {row['what']}", severity)
+    yield ctx.finding(requirement, f"{requirement.name} {row['what']}", severity)
 
 
 def _after(release: str) -> list[str]:

@@ -65,6 +65,7 @@ def sayings(project: Project) -> list[Saying]:
 
 
 def _sayings(project: Project) -> Iterator[Saying]:
+    """Search all files of a project."""
     for path, _ in project.spelling(((), (_MENTIONED,)), beside=""):
         kind = kind_of(path)
         if kind in _DOCUMENTATION:

@@ -124,11 +124,11 @@ def missing(build: Build, architectures: Iterable[str]) -> list[str]:
 
 
 def driver_note(build: Build) -> str:
-    """Return a sentence on the driver that a build needs."""
+    """Return a hint on the driver that a build needs."""
     cuda = build.cuda or ""
     return (
-        f"CUDA {cuda} needs driver {matrix.recommended_driver(cuda, 'Linux')} on Linux, "
-        f"{matrix.recommended_driver(cuda, 'Windows')} on Windows, or newer"
+        f"check that the driver is at least {matrix.recommended_driver(cuda, 'Linux')} (Linux) or "
+        f"{matrix.recommended_driver(cuda, 'Windows')} (Windows), which CUDA {cuda} needs"
     )
 
 
