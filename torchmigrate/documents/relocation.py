@@ -6,30 +6,13 @@ from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
 
-from torchmigrate.documents import architectures, images
+from torchmigrate.documents import architectures, images, indexes, upgrade
 from torchmigrate.documents.build import concerns_torch, gives_torch, is_for_cpu, tags
 from torchmigrate.documents.document import Document
-from torchmigrate.documents.indexes import (
-    default_serves,
-    on_windows,
-    other_accelerator,
-    page_of_all,
-    renamed,
-    stay,
-)
 from torchmigrate.documents.merging import check_variables
 from torchmigrate.documents.references import Environment, Reference, Role, Style, Unit, normalized
 from torchmigrate.documents.specifiers import Clause, clauses, lowest, lowest_of
-from torchmigrate.documents.upgrade import (
-    COMPANIONS,
-    TORCH,
-    excluding,
-    is_older_library,
-    lacks,
-    library_edit,
-    release_of,
-    tag_of,
-)
+from torchmigrate.documents.upgrade import COMPANIONS, TORCH, excluding, lacks, release_of, tag_of
 from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.options import Options
@@ -64,7 +47,7 @@ class Relocation:
 
     def __post_init__(self) -> None:
         self._indexes = self.environment.of(Sort.INDEX)
-        self._needs_indexes = stay(self._indexes) or on_windows(self.source, self.beside)
+        self._needs_indexes = indexes.stay(self._indexes) or indexes.on_windows(self.source, self.beside)
 
     @property
     def title(self) -> str:
@@ -95,7 +78,7 @@ class Relocation:
             if any(r.style is Style.CONDA for r in unit.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS)):
                 raise NoFix("it is unclear which builds conda's channels have")
         for reference in (r for unit in self.environment.units for r in unit.references):
-            if other := other_accelerator(reference):
+            if other := indexes.other_accelerator(reference):
                 raise NoFix(f"it is unclear which {other} builds the target has")
         if len(variants := tags([self.environment], concerned)) > 1:
             raise NoFix(f"the file uses several builds: {', '.join(sorted(variants))}")
@@ -150,7 +133,11 @@ class Relocation:
         if index.several:
             raise NoFix("the file gives several values for the index")
         may_go = not (self.moves_related or self._needs_indexes)
-        if index.removal is not None and may_go and default_serves(index, unit, self.chosen, self.source):
+        if (
+            index.removal is not None
+            and may_go
+            and indexes.default_serves(index, unit, self.chosen, self.source)
+        ):
             self.edits.append(Edit(index.removal.start, index.removal.end, ""))
             return
         self.keeps_index = True
@@ -159,7 +146,7 @@ class Relocation:
         if edit is None:
             raise NoFix("the index is assembled from several variables")
         self.edits.append(edit)
-        self.edits += renamed(unit, tag.name, self.chosen.variant)
+        self.edits += indexes.renamed(unit, tag.name, self.chosen.variant)
 
     def _requirement(self, reference: Reference) -> None:
         """Collect the edits of a requirement on torch, a companion or triton."""
@@ -184,7 +171,7 @@ class Relocation:
         if not is_torch and not matrix.companion_torch(reference.name, release):
             return ""  # this release has no build for each CUDA
         named = any(tag.name == self.chosen.variant for index in self._indexes if (tag := tag_of(index)))
-        stays = self.keeps_index or self.moves_related or named or bool(page_of_all(self._indexes))
+        stays = self.keeps_index or self.moves_related or named or bool(indexes.page_of_all(self._indexes))
         return "" if self.chosen.default and not stays else self.chosen.variant
 
     def _frozen(self, unit: Unit) -> None:
@@ -212,7 +199,7 @@ class Relocation:
 
     def _without(self, reference: Reference) -> None:
         """Delete a library that torch no longer requires, unless the library for the new CUDA replaces it."""
-        if library_edit(reference, self.chosen, self.options.target) or reference.removal is None:
+        if upgrade.library_edit(reference, self.chosen, self.options.target) or reference.removal is None:
             return
         if reference.fixed:
             raise NoFix(reference.fixed)
@@ -222,9 +209,9 @@ class Relocation:
     def _libraries(self, unit: Unit) -> None:
         """Replace the libraries of the old CUDA by those of the new one."""
         for reference in unit.of(Sort.REQUIREMENT):
-            if not is_older_library(reference, self.chosen) or reference.name in self.replaced:
+            if not upgrade.is_older_library(reference, self.chosen) or reference.name in self.replaced:
                 continue
-            edit = library_edit(reference, self.chosen, self.options.target)
+            edit = upgrade.library_edit(reference, self.chosen, self.options.target)
             if edit is None:
                 raise NoFix(
                     f"blocked by `{reference.name}{reference.text}`: remove it and the other CUDA libraries, torch brings"
@@ -263,7 +250,7 @@ class Relocation:
             raise NoFix(reference.fixed)
         if reference.several:
             raise NoFix(f"the file gives several values for the version of {reference.name}")
-        if "+" in version and (page := page_of_all(self._indexes)):
+        if "+" in version and (page := indexes.page_of_all(self._indexes)):
             raise NoFix(f"it is unclear whether `{page}` lists {reference.name} {version}")
         edit = reference.value.edit(clause.start, clause.end, version)
         if edit is None:

@@ -152,7 +152,6 @@ class _Inside:
 
     def __init__(self, document: Document) -> None:
         self._spans = sorted(one.span for one in document.references if _meaning(one))
-        self._starts = [span.start for span in self._spans]
         self._environments = sorted(
             (span, number)
             for number, one in enumerate(document.environments)
@@ -162,7 +161,7 @@ class _Inside:
 
     def refers(self, at: int) -> bool:
         """Return whether an offset is in a reference that names a version."""
-        number = bisect_right(self._starts, at)
+        number = bisect_right(self._spans, at, key=lambda span: span.start)
         return number > 0 and at < self._spans[number - 1].end
 
     def environment(self, at: int) -> Environment | None:

@@ -135,20 +135,18 @@ _LIBRARY = re.compile(r"nvidia-(?P<name>[\w-]+)-cu1[12]")
 
 def is_older_library(reference: Reference, chosen: Build) -> bool:
     """Return whether a requirement is for a library of an older CUDA major than that of the chosen build."""
-    match = _LIBRARY.fullmatch(reference.name)
-    return bool(match) and not reference.name.endswith(f"-cu{(chosen.cuda or '').split('.')[0]}")
+    is_library = _LIBRARY.fullmatch(reference.name) is not None
+    return is_library and not reference.name.endswith(f"-cu{matrix.major(chosen.cuda)}")
 
 
 def library_edit(reference: Reference, chosen: Build, target: Version) -> Edit | None:
     """Return the edit that names the CUDA library which the target itself requires; None where no such library is known."""
-    if not chosen.default or not is_older_library(reference, chosen):
-        return None
     match = _LIBRARY.fullmatch(reference.name)
-    if match is None or reference.fixed or reference.undecided or reference.several:
+    if match is None or not (chosen.default and is_older_library(reference, chosen)):
         return None
-    name = f"{match['name']}-cu{(chosen.cuda or '').split('.')[0]}"
+    name = f"{match['name']}-cu{matrix.major(chosen.cuda)}"
     version = wheels.library(target, name)
-    if version is None:
+    if version is None or reference.fixed or reference.undecided or reference.several:
         return None
     exact = f"=={version}" if reference.text else ""
     return Edit(reference.span.start, reference.span.end, f"nvidia-{name}{exact}")
