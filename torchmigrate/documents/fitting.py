@@ -97,7 +97,7 @@ def _of_image(state: State) -> Iterator[str]:
 
 
 _OF_EACH_PYTHON = {"numpy", "pip", "setuptools", "wheel"}
-"""Packages whose wheel for a Python is enough to run on it, with the numpy that is pinned; see `_wheels`."""
+"""Packages whose wheel for a Python is enough to run on it, with the numpy that is pinned."""
 
 
 def _refuses(one: Reference, state: State) -> str:

@@ -20,7 +20,7 @@ _OF_ALL = re.compile(r"torch_stable\.html$|/whl(?:/(?:torch|torchvision|torchaud
 def default_serves(index: Reference, unit: Unit, chosen: Build, source: Source) -> bool:
     """Return whether an index can go because the default index has the chosen build too.
 
-    It cannot in a list, which may be installed on Windows too; see `on_windows`.
+    It cannot in a list, which may be installed on Windows too, where the default build has no CUDA.
     """
     if (
         kind_of(source.path) == "requirements"
