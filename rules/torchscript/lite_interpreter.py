@@ -26,9 +26,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule
+from torchmigrate.semantics.model_files import LITE_METHODS, LITE_OWNERS
 
 from ._export.consumers import consumers
-from ._export.lite import METHODS, OWNERS
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS171",
     symbols=(
-        *(f"{owner}{method}" for owner in OWNERS for method in METHODS),
+        *(f"{owner}{method}" for owner in LITE_OWNERS for method in LITE_METHODS),
         "torch.jit.mobile.*",
         "torch.jit.export_opnames",
         *("torch._C._load_for_lite_interpreter*", "torch._C._load_mobile_module_*"),

@@ -37,8 +37,9 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.rewrite.changes import AddArgument, replace, template
 from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.model_files import SCRIPTED_RESULTS
 
-from ._authoring.authoring import MADE, SCRIPTS, TRACES
+from ._authoring.authoring import SCRIPTS, TRACES
 from ._export.values import made_by
 from ._script.controlflow import depends_on_values
 
@@ -119,16 +120,16 @@ def _is_new(call: ast.Call, model: ast.expr | None, use: Use, ctx: Context) -> b
 def _made(model: ast.expr, use: Use, ctx: Context, depth: int = 4) -> list[ast.expr]:
     """What makes TorchScript of the module that is exported: its own call, or those that its variable may come from."""
     if isinstance(model, ast.Call):
-        if ctx.is_named(model, use, *MADE):
+        if ctx.is_named(model, use, *SCRIPTED_RESULTS):
             return [model]
         moved = isinstance(model.func, ast.Attribute) and model.func.attr in _KEEPS
         return _made(model.func.value, use, ctx, depth) if moved else []  # type: ignore[attr-defined]
     if not isinstance(model, ast.Name) or not depth:
-        return [model] if ctx.is_named(model, use, *MADE) else []
+        return [model] if ctx.is_named(model, use, *SCRIPTED_RESULTS) else []
     owner = use.place.scope.find(model.id)
     state = ctx.uses.flow.reaching(model.id, owner).reads.get(model) if owner is not None else None
     if not state:
-        return [model] if ctx.is_named(model, use, *MADE) else []
+        return [model] if ctx.is_named(model, use, *SCRIPTED_RESULTS) else []
     parents = ctx.uses.flow.parents
     values = [p.value for p in map(parents.get, state) if isinstance(p, ast.Assign) and p.value is not model]
     return [made for value in values for made in _made(value, use, ctx, depth - 1)]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchmigrate.foreign.use import BRIDGES, LANGUAGES, RUNS, ForeignUse
+from torchmigrate.foreign.use import BRIDGES, RUNS, WRITES, ForeignUse
 from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.rule import Rule
@@ -80,14 +80,14 @@ class ForeignContext:
         place, line = next(below, next(iter(found), ("", 0)))
         return f"{self.project.shown(place)}:{line}" if place else ""
 
-    def saved(self, name: str, *kinds: str) -> str:
-        """Where Python writes the model file ``name``, as ``path:line``, from what rules note under ``kinds``."""
-        return self._nearest(mention for kind in kinds for mention in self._of(kind, "name", name))
+    def saved(self, name: str) -> str:
+        """Return where Python code saves the model file ``name``, as ``path:line``; empty where none does."""
+        return self._nearest(self._of(WRITES, "name", name))
 
     @property
     def language(self) -> str:
-        """What the file's language is called."""
-        return LANGUAGES.get(language_of(self.source.path) or "", "")
+        """The file's language, one of the keys of `torchmigrate.foreign.use.LANGUAGES`."""
+        return language_of(self.source.path) or ""
 
     def _of(self, kind: str, key: str, value: str) -> list[Mention]:
         return [mention for mention in self.project.uses(kind) if dict(mention.constants).get(key) == value]

@@ -9,6 +9,9 @@ from torchmigrate.model.findings import Span
 UNREAD = "$unread"
 """The name of the use that stands for a whole file whose grammar is not installed."""
 
+WRITES = "TorchScript file written in Python"
+"""The name of a mention: Python code saves a model file, ``name``."""
+
 RUNS = "TorchScript embedded"
 """The name of a mention: a file in another language calls the TorchScript runtime."""
 

@@ -23,15 +23,8 @@ FREEZES = (
     *("torch.jit.run_frozen_optimizations", "torch.jit._freeze.run_frozen_optimizations"),
 )
 OPTIMIZES = ("torch.jit.optimize_for_inference", "torch.jit._freeze.optimize_for_inference")
-SAVES = ("torch.jit.save", "torch.jit._serialization.save")
 LOADING = ("torch.jit.load", "torch.jit._serialization.load")
 BASES = ("torch.jit.ScriptModule", "torch.jit._script.ScriptModule")
-MADE = tuple(
-    f"torch.jit.{maker}()"
-    for maker in ("script", "trace", "trace_module", "freeze", "optimize_for_inference", "load")
-)
-"""The results of functions that give a ScriptModule."""
-SAVE_METHODS = tuple(f"{made}.save" for made in MADE)
 
 TRACING = (*TRACES, *TRACE_MODULES)
 AUTHORING = (*SCRIPTS, *METHODS, *UNITS, *TRACING, ".to_torchscript")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
 from torchmigrate.semantics.dataflow import is_returned
+from torchmigrate.semantics.model_files import SAVE_METHODS, SAVES
 
-from .authoring import BASES, SAVE_METHODS, SAVES
+from .authoring import BASES
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context

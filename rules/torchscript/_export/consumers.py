@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind
+from torchmigrate.semantics.model_files import LITE_SAVES, SAVE_METHODS, SAVES, find_file_name
 
-from .._authoring.authoring import SAVE_METHODS, SAVES
-from .lite import SAVES as LITE_SAVES
-from .moving import file_of
 from .readers import named_readers
 
 if TYPE_CHECKING:
@@ -25,7 +23,7 @@ def consumers(use: Use, ctx: Context) -> str | None:
         or use.symbol not in (*SAVES, *SAVE_METHODS, *LITE_SAVES)
     ):
         return None
-    name = file_of(use, ctx)
+    name = find_file_name(use, ctx.uses)
     found = named_readers(name, ctx)
     if not found:
         return None

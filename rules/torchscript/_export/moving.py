@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,14 +9,21 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Fix, Kind, NoFix, Safety
 from torchmigrate.model.findings import Change, Edit, Joint
 from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.model_files import (
+    SAVE_METHODS,
+    SAVES,
+    find_file_name,
+    find_path_argument,
+    identify_file,
+    is_buffer,
+)
 
-from .._authoring.authoring import LOADING, SAVE_METHODS, SAVES, TRACES
+from .._authoring.authoring import LOADING, TRACES
 from .chain import Chain
-from .lite import SAVES as LITE_SAVES
 from .loading import loaded
 from .local import chains
-from .paths import identity, is_buffer, is_temporary, renaming
-from .readers import LITE_SAVED, LOADED, SAVED, Group, Link, group_of
+from .paths import is_temporary, renaming
+from .readers import LOADED, SAVED, Group, Link, group_of
 from .sizes import given, written
 
 if TYPE_CHECKING:
@@ -30,7 +36,7 @@ def moved(chain: Chain, fix: Fix) -> Fix:
     groups: list[Group] = []
     for file in chain.files:
         path = file.paths[0]
-        name = identity(path, chain.use, chain.ctx)
+        name = identify_file(path, chain.use, chain.ctx.uses)
         if file.is_read and is_temporary(path, chain.use, chain.ctx):
             continue
         group = group_of(name, chain.ctx, is_saved=True, is_read=file.is_read and name is not None)
@@ -46,14 +52,14 @@ def moved(chain: Chain, fix: Fix) -> Fix:
 
 def followed(use: Use, ctx: Context) -> Fix:
     """The fix of what loads a file that another module saves. Raises NoFix."""
-    name = file_of(use, ctx)
+    name = find_file_name(use, ctx.uses)
     group = group_of(name, ctx, is_saved=False, is_read=True)
     changes: list[Change] = []
     paths = []
     for other in ctx.uses.found:
-        if other.symbol in LOADING and other.kind is Kind.CALL and file_of(other, ctx) == name:
+        if other.symbol in LOADING and other.kind is Kind.CALL and find_file_name(other, ctx.uses) == name:
             changes += loaded(other, ctx)
-            paths.append(_path(other))
+            paths.append(find_path_argument(other))
     if group.is_renamed:
         changes += renaming([path for path in paths if path is not None], ctx, use)
     return _part(tuple(changes), group, ctx)
@@ -75,16 +81,14 @@ def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object]
     if use.kind is not Kind.CALL or use.call is None:
         return
     if use.symbol in LOADING:
-        if not is_buffer(_path(use), use, ctx):
+        if not is_buffer(find_path_argument(use), use, ctx.uses):
             yield LOADED, _link(use, ctx).details
     elif use.symbol in (*SAVES, *SAVE_METHODS):
         yield SAVED, _link(use, ctx).details
-    elif use.symbol in LITE_SAVES and (name := file_of(use, ctx)):
-        yield LITE_SAVED, (("name", name),)
 
 
 def _link(use: Use, ctx: Context) -> Link:
-    path, kept, shown = _path(use), "", ""
+    path, kept, shown = find_path_argument(use), "", ""
     found = chains(ctx).get(id(use.node))
     reason = found.reason if found is not None else "what it is given is not certainly traced in that scope"
     if use.symbol in LOADING:
@@ -103,15 +107,5 @@ def _link(use: Use, ctx: Context) -> Link:
         paths = next((file.paths for file in found.chain.files if path in file.paths), paths)
     renames = bool(paths and renaming(paths, ctx, use))
     saves = use.symbol not in LOADING
-    name = identity(path, use, ctx)
+    name = identify_file(path, use, ctx.uses)
     return Link(ctx.source.path, use.node.lineno, saves, name, reason, renames, kept, shown)
-
-
-def file_of(use: Use, ctx: Context) -> str | None:
-    """The name of the file that a call saves or loads, where it is written out."""
-    return identity(_path(use), use, ctx)
-
-
-def _path(use: Use) -> ast.expr | None:
-    assert use.call is not None
-    return argument(use.call, 1 if use.symbol in SAVES else 0, "f")

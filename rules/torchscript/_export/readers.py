@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from torchmigrate.project.search import Sought
 
 SAVED, LOADED = "TorchScript file saved", "TorchScript file loaded"
-LITE_SAVED = "Lite Interpreter file saved"
 
 _SOURCES = {
     " .c .cc .cpp .cxx .h .hh .hpp .cu .cuh ": (
@@ -59,7 +58,7 @@ class Link:
     line: int
     saves: bool
     name: str | None
-    """What tells the file from others; see `paths.identity`."""
+    """What tells the file from others; see `torchmigrate.semantics.model_files.identify_file`."""
     reason: str | None
     """Why it cannot move."""
     renames: bool

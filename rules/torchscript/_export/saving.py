@@ -9,8 +9,9 @@ from torchmigrate.api import Kind, NoFix, NotYet, Use
 from torchmigrate.model.findings import Change
 from torchmigrate.rewrite.changes import AddArgument, NameArgument, Rename, replace, template
 from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.model_files import SAVE_METHODS, SAVES
 
-from .._authoring.authoring import LOADING, SAVE_METHODS, SAVES
+from .._authoring.authoring import LOADING
 from .chain import Chain, File, is_method
 from .loading import loaded
 from .paths import is_same, may_be_same

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
 from torchmigrate.semantics.dataflow import is_returned
+from torchmigrate.semantics.model_files import SAVES
 from torchmigrate.semantics.resolve import leaf
 
-from .._authoring.authoring import SAVES
 from .._export.values import binding_of
 
 if TYPE_CHECKING:
