@@ -30,19 +30,11 @@ _LINES: dict[str, Callable[[str], Iterator[ForeignUse]]] = {
     "catalog": packages.catalog,
     "cargo": packages.cargo,
     "maven": packages.maven,
-    "nuget": packages.nuget,
-    "pods": packages.pods,
-    "gomod": packages.gomod,
     "cmake": packages.cmake,
     "commands": commands.archived,
     "triton": triton.read,
-    "pubspec": packages.flutter,
-    "npm": packages.npm,
-    "vcpkg": packages.vcpkg,
-    "conan": packages.conan,
-    "meson": packages.meson,
-    "xmake": packages.xmake,
 }
+"""The readers of files without a grammar; for all other languages, `packages.find_packages`."""
 _FETCHING = ("cmake", "commands", "gradle")
 
 
@@ -73,7 +65,8 @@ def read(path: str, text: bytes, links: Links | None = None) -> Reading:
         except NoGrammar:
             return Reading([ForeignUse(UNREAD, Span(*languages.place(language, text) or (0, 0)))])
     view = text.decode("latin-1")
-    uses = [*_LINES[language](view)]
+    find = _LINES.get(language) or partial(packages.find_packages, language)
+    uses = [*find(view)]
     if language in _FETCHING:
         uses += commands.archives(language, view)
     return Reading(_in_order(uses), [(use.file, use.span) for use in uses if use.file])
