@@ -12,7 +12,7 @@ from torchmigrate.semantics.dataflow import is_located
 
 from .._names.group_names import name_of_group
 from .._names.handing_over import is_stable
-from .._operators.functions import is_context, parameters, scope_of
+from .._operators.functions import is_context, parameters
 from .reading import kept_from
 from .setups import Setups
 
@@ -43,7 +43,7 @@ class Callers(Setups):
             return
         if not is_located(node, self._parents):
             raise NoFix(f"the call in line {node.lineno} stands in a string")
-        scope = scope_of(node, self._ctx)
+        scope = self._ctx.uses.scope_of(node)
         name = name_of_group(node, scope, self._ctx)
         if name is None and isinstance(node, ast.Name):
             value = self._ctx.uses.flow.definition(node, scope)

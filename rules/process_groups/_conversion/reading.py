@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .._names.collectives import GROUP_SIZE, RESOLVE, TAKERS, group_argument
-from .._operators.functions import FUNCTION, Function, inside, named, parameters, scope_of
+from .._operators.functions import FUNCTION, Function, inside, named, parameters
 from .._operators.operators import Operator
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Reading:
 
     def callee(self, call: ast.Call) -> str:
         """The qualified name of what is certainly called; else empty."""
-        resolved = self._ctx.uses.names.resolve(call.func, scope_of(call, self._ctx))
+        resolved = self._ctx.uses.names.resolve(call.func, self._ctx.uses.scope_of(call))
         return resolved.names[0] if resolved is not None and resolved.certain else ""
 
     def function_around(self, node: ast.AST) -> Function | None:

@@ -40,8 +40,25 @@ class Parameter(NamedTuple):
     """The version from which it takes an object."""
 
 
-def _functional() -> dict[str, Parameter]:
-    positions = {
+def _tabulate(
+    prefix: str,
+    parameter: Parameter,
+    names_by_position: Mapping[int, str],
+    overloads: tuple[str, ...] = ("",),
+) -> dict[str, Parameter]:
+    """Return the parameter of each callable, from the names of the callables by the position of the parameter."""
+    return {
+        f"{prefix}{name}{overload}": parameter._replace(position=position)
+        for position, names in names_by_position.items()
+        for name in names.split()
+        for overload in overloads
+    }
+
+
+FUNCTIONAL: Mapping[str, Parameter] = _tabulate(
+    "torch.distributed._functional_collectives.",
+    Parameter(0, "group"),
+    {
         1: "all_gather_into_tensor_coalesced all_gather_single_coalesced",
         2: """broadcast all_reduce all_gather_tensor all_gather_tensor_autograd all_reduce_coalesced permute_tensor
             all_gather_tensor_inplace all_reduce_inplace all_gather_inplace all_gather_single
@@ -50,16 +67,14 @@ def _functional() -> dict[str, Parameter]:
             all_to_all_single_autograd reduce_scatter_tensor_inplace reduce_scatter_inplace isend_inplace
             irecv_inplace reduce_scatter_single reduce_scatter_single_autograd reduce_scatter_single_coalesced""",
         4: "all_to_all_inplace",
-    }
-    return {
-        f"torch.distributed._functional_collectives.{name}": Parameter(position, "group")
-        for position, names in positions.items()
-        for name in names.split()
-    }
+    },
+)
+"""Functional collectives: they have taken a `ProcessGroup` since they exist (torch 2.1), and a name since 2.3."""
 
-
-def _operators() -> dict[str, Parameter]:
-    positions = {
+OPERATORS: Mapping[str, Parameter] = _tabulate(
+    "torch.ops.",
+    Parameter(0, "group_name", since=(2, 12)),
+    {
         2: """_c10d_functional.all_reduce _c10d_functional.all_reduce_ _c10d_functional.all_reduce_coalesced
             _c10d_functional.all_reduce_coalesced_ _c10d_functional.all_gather_into_tensor
             _c10d_functional.all_gather_into_tensor_coalesced _c10d_functional.all_gather_into_tensor_out
@@ -69,20 +84,10 @@ def _operators() -> dict[str, Parameter]:
             _c10d_functional.reduce_scatter_tensor_out _c10d_functional.all_to_all_single
             _c10d_functional_autograd.all_to_all_single _c10d_functional_autograd.reduce_scatter_tensor
             _dtensor.shard_dim_alltoall""",
-    }
-    return {
-        f"torch.ops.{name}{overload}": Parameter(position, "group_name", since=(2, 12))
-        for position, names in positions.items()
-        for name in names.split()
-        for overload in ("", ".default")
-    }
-
-
-FUNCTIONAL: Mapping[str, Parameter] = _functional()
-"""Functional collectives: a `ProcessGroup` since they exist (torch 2.1), a name since 2.3."""
-
-OPERATORS: Mapping[str, Parameter] = _operators()
-"""Operators whose ``group_name`` is of the type ``Any`` since torch 2.12.
+    },
+    overloads=("", ".default"),
+)
+"""Operators whose ``group_name`` has had the type ``Any`` since torch 2.12.
 
 ``isend``, ``irecv``, ``batch_p2p_ops`` and everything in ``torch.ops.symm_mem`` still take a string in 2.15.
 """
@@ -102,6 +107,7 @@ def group_argument(call: ast.Call, callee: str) -> ast.expr | None:
 
 
 def taker(resolved: Resolved | None) -> str | None:
-    """The one of the `TAKERS` that a name certainly is."""
-    certain = resolved is not None and resolved.certain and resolved.names[0] in TAKERS
-    return resolved.names[0] if certain and resolved is not None else None
+    """Return which of the `TAKERS` a name certainly is."""
+    if resolved is None or not resolved.certain or resolved.names[0] not in TAKERS:
+        return None
+    return resolved.names[0]

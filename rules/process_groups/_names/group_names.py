@@ -84,18 +84,16 @@ def _gets_name(call: ast.Call, scope: Scope, ctx: Context) -> bool:
     if resolved is not None:
         tags = [string(argument) for argument in call.args[1:]]
         return resolved.certain and resolved.names[0] in GET_NAME and not call.keywords and tags in ([], [""])
-    owner = scope.find(call.func.id) if isinstance(call.func, ast.Name) else None
-    bindings = owner.bindings[leaf(call.func) or ""] if owner is not None else []
+    bindings = scope.find_bindings(call.func.id) if isinstance(call.func, ast.Name) else []
     function = bindings[0].node if len(bindings) == 1 else None
     if not isinstance(function, ast.FunctionDef) or len(call.args) != 1 or call.keywords:
         return False
-    returned = function.body[-1]
-    inner = next((s for s in ctx.uses.scopes.all if s.node is function), None)
-    if inner is None or not isinstance(returned, ast.Return) or returned.value is None:
+    body = function.body[ast.get_docstring(function) is not None :]
+    if len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
         return False
-    name = name_of_group(returned.value, inner, ctx) if len(function.args.args) == 1 else None
-    only = len(function.body) == 1 or (len(function.body) == 2 and ast.get_docstring(function) is not None)
-    return only and name is not None and leaf(name.group) == function.args.args[0].arg
+    inner = ctx.uses.scopes.by_node[function]
+    name = name_of_group(body[0].value, inner, ctx) if len(function.args.args) == 1 else None
+    return name is not None and leaf(name.group) == function.args.args[0].arg
 
 
 def handed_over(node: ast.expr, use: Use, ctx: Context) -> GroupName | KeptName | None:
@@ -114,8 +112,7 @@ def handed_over(node: ast.expr, use: Use, ctx: Context) -> GroupName | KeptName 
 
 def _kept(node: ast.expr, scope: Scope, ctx: Context) -> KeptName | None:
     if isinstance(node, ast.Name):
-        owner = scope.find(node.id)
-        bindings = owner.bindings[node.id] if owner is not None else []
+        bindings = scope.find_bindings(node.id)
         if len(bindings) == 1 and isinstance(bindings[0].node, ast.arg) and is_name(bindings[0].node):
             return KeptName(f"the parameter `{node.id}`")
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS:
@@ -125,16 +122,16 @@ def _kept(node: ast.expr, scope: Scope, ctx: Context) -> KeptName | None:
             for store in _stores(ctx)
             if store.name == node.attr and _class_around(store.scope) is own
         ]
-        if stores and all(value is not None and _gives_name(value, place, ctx) for value, place in stores):
+        # A name that is taken from a parameter or another attribute counts as well.
+        if stores and all(
+            value is not None
+            and (
+                name_of_group(value, place, ctx) or (isinstance(value, ast.Name) and _kept(value, place, ctx))
+            )
+            for value, place in stores
+        ):
             return KeptName(f"`{ctx.text(node)}`")
     return None
-
-
-def _gives_name(value: ast.expr, scope: Scope, ctx: Context) -> bool:
-    """Whether a value that is stored is a group's name, as far as its own scope shows."""
-    return name_of_group(value, scope, ctx) is not None or (
-        isinstance(value, ast.Name) and _kept(value, scope, ctx) is not None
-    )
 
 
 class _Store(NamedTuple):
@@ -204,7 +201,6 @@ def _is_group(node: ast.expr, scope: Scope, ctx: Context) -> bool:
 
 def _annotation(name: ast.Name, scope: Scope) -> ast.expr | None:
     """The annotation of the parameter that a name is."""
-    owner = scope.find(name.id)
-    bindings = owner.bindings[name.id] if owner is not None else []
+    bindings = scope.find_bindings(name.id)
     found = [binding.node for binding in bindings if isinstance(binding.node, ast.arg)]
     return found[0].annotation if len(found) == len(bindings) == 1 else None

@@ -10,14 +10,14 @@ from torchmigrate.api import Finding, Fix, NoFix, Safety
 from torchmigrate.rewrite.changes import Remove, Replace
 from torchmigrate.semantics.dataflow import is_located
 
-from .._operators.functions import bound_around, scope_of
+from .._operators.functions import bound_around
 from .._operators.operators import is_part_of_one
 from .collectives import TAKERS, group_argument, taker
 from .group_names import GroupName, KeptName, handed_over
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Place, Scope
+    from torchmigrate.semantics.scopes import Place
 
 _PURE = (ast.Name, ast.Attribute, ast.expr_context)
 
@@ -63,13 +63,16 @@ def _fix(name: GroupName, argument: ast.expr, ctx: Context) -> Fix:
 
 def is_stable(name: GroupName, read: ast.expr, ctx: Context) -> bool:
     """Whether the group, written where its name is read, certainly is the one whose name was taken."""
-    origin, scope = scope_of(name.node, ctx), scope_of(read, ctx)
+    origin, scope = ctx.uses.scope_of(name.node), ctx.uses.scope_of(read)
     inside = list(ast.walk(name.group))
     names = {node.id for node in inside if isinstance(node, ast.Name)}
     attributes = {node.attr for node in inside if isinstance(node, ast.Attribute)}
     return (
         all(isinstance(node, _PURE) for node in inside)
-        and all(_is_one(identifier, origin, scope) for identifier in names)
+        and all(
+            origin.find(identifier) is scope.find(identifier) and len(origin.find_bindings(identifier)) == 1
+            for identifier in names
+        )
         and not names & bound_around(read, ctx.uses.flow.parents)
         and not (
             attributes and origin is not scope
@@ -79,12 +82,6 @@ def is_stable(name: GroupName, read: ast.expr, ctx: Context) -> bool:
             for node in ast.walk(origin.node)
         )
     )
-
-
-def _is_one(name: str, origin: Scope, scope: Scope) -> bool:
-    """Whether a variable is the same one in two scopes, and never rebound."""
-    owner = origin.find(name)
-    return owner is not None and owner is scope.find(name) and len(owner.bindings[name]) == 1
 
 
 def sole_variable(value: ast.expr, ctx: Context) -> tuple[Place, list[ast.Name]] | None:
@@ -116,7 +113,7 @@ def _takes_group(read: ast.expr, ctx: Context) -> bool:
     call = parents[parents[read]] if isinstance(parents[read], ast.keyword) else parents[read]
     if not isinstance(call, ast.Call) or not is_located(call, parents):
         return False
-    callee = taker(ctx.uses.names.resolve(call.func, scope_of(call, ctx)))
+    callee = taker(ctx.uses.names.resolve(call.func, ctx.uses.scope_of(call)))
     if callee is None or TAKERS[callee].since > ctx.options.minimum:
         return False
     return group_argument(call, callee) is read

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.nodes import children, walk
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
-    from torchmigrate.semantics.scopes import Scope
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -64,14 +59,6 @@ def expressions(statement: ast.stmt) -> Iterator[ast.AST]:
                 waiting.append(child)
                 if not isinstance(child, _BLOCKS):
                     yield child
-
-
-def scope_of(node: ast.AST, ctx: Context) -> Scope:
-    """The scope that a node of the file is evaluated in."""
-    scopes = {scope.node: scope for scope in ctx.uses.scopes.all}
-    while node not in scopes:
-        node = ctx.uses.flow.parents[node]
-    return scopes[node]
 
 
 def bound_around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> set[str]:

@@ -60,6 +60,11 @@ class Operator:
     """Other places that name it."""
 
     @property
+    def parts(self) -> list[Function]:
+        """All functions that are registered for the operator."""
+        return [*self.functions, *self.setups, *self.backwards]
+
+    @property
     def parameters(self) -> list[str]:
         """The names of its parameters, keyword-only ones last."""
         if self.body is not None:
@@ -94,11 +99,7 @@ def operators_of(ctx: Context) -> dict[str, Operator]:
 def is_part_of_one(use: Use, ctx: Context) -> bool:
     """Whether a use stands in a function that is registered for an operator: its own rule deals with that."""
     inside = set(use.place.ancestors()) | set(use.parents)
-    return any(
-        part in inside
-        for operator in operators_of(ctx).values()
-        for part in (*operator.functions, *operator.setups, *operator.backwards)
-    )
+    return any(part in inside for operator in operators_of(ctx).values() for part in operator.parts)
 
 
 class _Collector:
@@ -139,13 +140,14 @@ class _Collector:
                 operator.unfollowed.append(schema)
             self._bodies[body if body is place.statement else call] = operator
         elif callee in _DEFINE:
+            library = call.func.value if isinstance(call.func, ast.Attribute) else None
             of_library = callee != _DEFINE[0]
             schema = argument(call, 0 if of_library else 1, "schema")
             if not isinstance(schema, ast.Constant) or not isinstance(schema.value, str):
                 return
             name = string(call.args[0])
             if of_library:
-                name = f"{self._namespace(call, place.scope)}::{schema.value.partition('(')[0].strip()}"
+                name = f"{self._namespace_of(library, place.scope)}::{schema.value.partition('(')[0].strip()}"
             if name is None:
                 return
             operator = Operator(name, call, place, schema=schema)
@@ -156,15 +158,9 @@ class _Collector:
             operator.unfollowed.append(call)
         self.found[operator.name] = operator
 
-    def _namespace(self, call: ast.Call, scope: Scope) -> str | None:
-        """The namespace of the library that a method is called on: ``lib.define``, ``torch.library.impl(lib, …)``."""
-        library = call.func.value if isinstance(call.func, ast.Attribute) else None
-        return self._namespace_of(library, scope)
-
     def _namespace_of(self, library: ast.AST | None, scope: Scope) -> str | None:
         if isinstance(library, ast.Name):
-            owner = scope.find(library.id)
-            bindings = owner.bindings[library.id] if owner is not None else []
+            bindings = scope.find_bindings(library.id)
             library = bindings[0].value if len(bindings) == 1 else None
         return string(library.args[0]) if isinstance(library, ast.Call) and library.args else None
 
@@ -184,16 +180,14 @@ class _Collector:
     def _named(self, node: ast.expr | None, scope: Scope) -> Function | None:
         if isinstance(node, ast.Lambda):
             return node
-        owner = scope.find(node.id) if isinstance(node, ast.Name) else None
-        bindings = owner.bindings[node.id] if owner is not None and isinstance(node, ast.Name) else []
+        bindings = scope.find_bindings(node.id) if isinstance(node, ast.Name) else []
         found = bindings[0].node if len(bindings) == 1 else None
         return found if isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
 
     def operator_of(self, node: ast.AST | None, scope: Scope) -> Operator | None:
         """The operator that an expression names."""
         if isinstance(node, ast.Name):
-            owner = scope.find(node.id)
-            bindings = owner.bindings[node.id] if owner is not None else []
+            bindings = scope.find_bindings(node.id)
             if len(bindings) == 1:
                 return self._bodies.get(bindings[0].value or bindings[0].node)
         if isinstance(node, ast.Attribute):
@@ -233,7 +227,8 @@ class _Collector:
     def _register_by_name(self, call: ast.Call, callee: str, place: Place) -> None:
         position = _REGISTER[callee]
         name = string(call.args[0])
-        namespace = self._namespace(call, place.scope) if callee.startswith(_LIBRARY) else None
+        library = call.func.value if isinstance(call.func, ast.Attribute) else None
+        namespace = self._namespace_of(library, place.scope) if callee.startswith(_LIBRARY) else None
         if callee == "torch.library.impl" and name is None and len(call.args) > 1:
             namespace, name = self._namespace_of(call.args[0], place.scope), string(call.args[1])
             self._seen.add(call.args[1])
@@ -288,8 +283,4 @@ class _Collector:
         if operator is not None:
             return [operator]
         part = self._named(node, scope)
-        return (
-            [o for o in self.found.values() if part in (*o.functions, *o.setups, *o.backwards)]
-            if part
-            else []
-        )
+        return [operator for operator in self.found.values() if part is not None and part in operator.parts]

@@ -62,7 +62,7 @@ def parents(read: ast.expr, chain: Chain, scope: Scope | None = None) -> dict[as
 
 def scope_of(node: ast.AST, chain: Chain) -> Scope:
     """The scope that a place stands in."""
-    scopes = chain.ctx.uses.once("scopes", lambda: {scope.node: scope for scope in chain.ctx.uses.scopes.all})
+    scopes = chain.ctx.uses.scopes.by_node
     while node not in scopes:
         node = chain.flow.parents[node]
     return scopes[node]

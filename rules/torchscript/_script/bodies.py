@@ -114,10 +114,9 @@ def reached(root: ast.AST | None, scope: Scope, ctx: Context) -> list[ast.Functi
 def _reached(
     root: ast.AST | None, scope: Scope, ctx: Context
 ) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
     found = [root] if isinstance(root, (ast.ClassDef, *_Function)) else []
     for definition in found:  # which grows
-        inner = scopes.get(definition, scope)
+        inner = ctx.uses.scopes.by_node.get(definition, scope)
         if isinstance(definition, ast.ClassDef):
             named = [base for base in definition.bases if isinstance(base, ast.Name)]
             found += [node for node in definition.body if isinstance(node, _Function) and node not in found]

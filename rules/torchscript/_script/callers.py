@@ -44,8 +44,7 @@ def check(function: ast.AST | None, use: Use, ctx: Context) -> None:
 
 def _read(function: ast.FunctionDef | ast.AsyncFunctionDef, use: Use, ctx: Context) -> str | None:
     """A global name that the body of a function reads, and that is not found where `torch.compile` wraps it."""
-    scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
-    scope = scopes.get(function, use.place.scope)
+    scope = ctx.uses.scopes.by_node.get(function, use.place.scope)
     for statement in function.body:
         for node in walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in _FOUND:

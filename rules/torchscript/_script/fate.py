@@ -99,15 +99,7 @@ def _variable(name: str, binding: ast.AST, scope: Scope, ctx: Context, depth: in
     reaching = ctx.uses.flow.reaching(name, scope)
     places = [read for read, state in reaching.reads.items() if binding in state]
     for place in (*places, *reaching.captured):
-        _place(place, _scope_of(place, ctx), ctx, depth)
-
-
-def _scope_of(place: ast.AST, ctx: Context) -> Scope:
-    """The scope that an expression stands in."""
-    scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
-    while place not in scopes:
-        place = ctx.uses.flow.parents[place]
-    return scopes[place]
+        _place(place, ctx.uses.scope_of(place), ctx, depth)
 
 
 def _value(value: ast.expr, scope: Scope, ctx: Context, depth: int) -> None:
@@ -164,10 +156,9 @@ def _given(place: ast.expr, call: ast.Call, scope: Scope, ctx: Context, depth: i
     if helper is None or not depth:
         raise NoFix(f"{line}, which may do anything with it")
     parameter = parameter_of(helper, place, call)
-    scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
-    inner = scopes.get(helper)
-    if parameter is None or inner is None:
+    if parameter is None:
         raise NoFix(f"{line}, which may do anything with it")
+    inner = ctx.uses.scopes.by_node[helper]
     for read in ctx.uses.flow.reaching(parameter, inner).reads:
         _place(read, inner, ctx, depth - 1)
 

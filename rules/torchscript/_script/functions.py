@@ -124,9 +124,7 @@ def _alias(use: Use, ctx: Context) -> Use | None:
     """The use that binds the variable through which ``use`` names `script`, if it does."""
     if not isinstance(use.node, ast.Name):
         return None
-    owner = use.place.scope.find(use.node.id)
-    bindings = owner.bindings[use.node.id] if owner is not None else []
-    values = [binding.value for binding in bindings]
+    values = [binding.value for binding in use.place.scope.find_bindings(use.node.id)]
     by_node = ctx.uses.once("uses by node", lambda: {other.node: other for other in ctx.uses.found})
     return next((by_node[value] for value in values if value in by_node), None)
 
@@ -148,8 +146,7 @@ def _by_one_of_its_values(
     target = (
         statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is use.node else None
     )
-    owner = use.place.scope.find(target.id) if isinstance(target, ast.Name) else None
-    if not isinstance(target, ast.Name) or owner is None or len(owner.bindings[target.id]) < 2:
+    if not isinstance(target, ast.Name) or len(use.place.scope.find_bindings(target.id)) < 2:
         return
     for definition in ctx.uses.flow.parents:
         if isinstance(definition, (*_FUNCTIONS, ast.ClassDef)):

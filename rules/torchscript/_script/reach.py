@@ -41,7 +41,7 @@ def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object]
         root = binding_of(given, use.place.scope, ctx) if isinstance(given, ast.Name) else None
     if not isinstance(root, _Function):
         return
-    scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
+    scopes = ctx.uses.scopes.by_node
     functions = reached(root, use.place.scope, ctx)
     if all(_is_closed(function, scopes.get(function, use.place.scope), ctx) for function in functions):
         yield REACHES, (("lines", " ".join(f"{_first(f)}-{f.end_lineno}" for f in functions)),)
