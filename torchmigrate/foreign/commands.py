@@ -1,4 +1,4 @@
-"""Archives of libtorch that are fetched, and commands that package TorchScript for TorchServe."""
+"""Downloads of libtorch, and commands that package TorchScript for TorchServe."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SET = re.compile(
 
 
 def archives(language: str, view: str) -> Iterator[ForeignUse]:
-    """The archives of libtorch that are fetched: by `wget` and `curl`, by CMake, by Bazel."""
+    """Find the downloads of libtorch: by `wget` and `curl`, by CMake, by Bazel."""
     for match in _ARCHIVE.finditer(without_comments(language, view)):
         version, variant = _VERSION.search(match[0]), _VARIANT.search(match[0])
         told = [version[1]] if version else []
@@ -37,7 +37,7 @@ def archives(language: str, view: str) -> Iterator[ForeignUse]:
 
 
 def archived(view: str) -> Iterator[ForeignUse]:
-    """The TorchScript files that are packed for TorchServe; with a ``--model-file`` it is a state dict that is packed."""
+    """Find the TorchScript files that commands package for TorchServe (with ``--model-file`` the file is a state dict)."""
     text = without_comments("commands", view)
     values = {one["name"]: one["value"] for one in _SET.finditer(text)}
     for match in _ARCHIVER.finditer(text):
@@ -60,7 +60,7 @@ def archived(view: str) -> Iterator[ForeignUse]:
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
-    """The text with the values of those variables that are known."""
+    """Replace the shell variables whose values are known."""
     return _VARIABLE.sub(
         lambda one: values.get(one["braced"] or one["made"] or one["plain"] or "", one[0]), text
     )

@@ -1,4 +1,4 @@
-"""Java, Kotlin, C#, Go and Rust: names with dots (or colons) that begin with what a file imports."""
+"""The uses of torch in Java, Kotlin, C#, Go and Rust, where names with dots (or colons) begin with an import."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _DECLARING = frozenset(
 
 @dataclass(slots=True)
 class Imports:
-    """What a file imports: names of its own for qualified ones, and the names below which it takes everything."""
+    """The imports of a file: its own names for qualified ones, and the packages that are imported as a whole."""
 
     separator: str
     names: dict[str, str] = field(default_factory=dict)
     everything: list[str] = field(default_factory=list)
     uses: list[ForeignUse] = field(default_factory=list)
-    """The imports themselves."""
+    """The uses that the imports themselves are."""
     spans: set[int] = field(default_factory=set)
-    """Where the tokens begin that are parts of imports."""
+    """The byte offsets of the tokens that belong to imports."""
 
 
 _PACKAGES = ("torchvision",)
@@ -47,7 +47,7 @@ _PACKAGES = ("torchvision",)
 
 
 def jvm(language: str, text: bytes) -> tuple[list[ForeignUse], list[Token]]:
-    """What of ``org.pytorch`` a Java or Kotlin source names. Raises NoGrammar."""
+    """Return the uses of ``org.pytorch`` in a Java or Kotlin source, and its tokens. Raises NoGrammar."""
     found = tokens(language, text)
     imports = Imports(".")
     for index, token in enumerate(found):
@@ -83,7 +83,7 @@ def jvm(language: str, text: bytes) -> tuple[list[ForeignUse], list[Token]]:
 
 
 def csharp(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
-    """What of TorchSharp's ``torch.jit`` a C# source names. Raises NoGrammar."""
+    """Return the uses of TorchSharp's ``torch.jit`` in a C# source, and its tokens. Raises NoGrammar."""
     found = tokens("csharp", text)
     imports = Imports(
         ".", names={"TorchSharp": "TorchSharp", "torch": "TorchSharp.torch"}
@@ -110,7 +110,7 @@ def csharp(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
 
 
 def rust(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
-    """What of the crates ``tch`` and ``torch_sys`` a Rust source names. Raises NoGrammar."""
+    """Return the uses of the crates ``tch`` and ``torch_sys`` in a Rust source, and its tokens. Raises NoGrammar."""
     found = tokens("rust", text)
     imports = Imports("::", names={"tch": "tch", "torch_sys": "torch_sys"})
     for index, token in enumerate(found):
@@ -126,7 +126,7 @@ def rust(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
 
 
 def _use_tree(found: Sequence[Token], index: int, prefix: str) -> Iterator[tuple[str, str, int, int]]:
-    """The names of ``use a::{b, c as d}``, with their aliases, and the tokens that they stand in."""
+    """Read ``use a::{b, c as d}``: each name with its alias and the indices of its first and last token."""
     names, end = _chain(found, index, "::")
     whole = "::".join([*([prefix] if prefix else []), *names])
     if _text(found, end) == "::":
@@ -149,7 +149,7 @@ def _use_tree(found: Sequence[Token], index: int, prefix: str) -> Iterator[tuple
 
 
 def go(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
-    """What of the packages of ``gotch`` a Go source names. Raises NoGrammar."""
+    """Return the uses of the packages of ``gotch`` in a Go source, and its tokens. Raises NoGrammar."""
     found = tokens("go", text)
     imports = Imports(".")
     for index, token in enumerate(found):
@@ -163,7 +163,7 @@ def go(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
 
 
 def _used(found: Sequence[Token], imports: Imports, wanted: tuple[str, ...]) -> Iterator[ForeignUse]:
-    """The names in the code that lead to one of the ``wanted`` names."""
+    """Find the names in the code that lead to one of the ``wanted`` packages."""
     separator = imports.separator
     own = {two.text for one, two in pairwise(found) if one.text in _DECLARING and two.kind == WORD}
     every = {name.removesuffix(f"{separator}*") for name in imports.names if name.endswith(f"{separator}*")}
@@ -199,7 +199,7 @@ def _used(found: Sequence[Token], imports: Imports, wanted: tuple[str, ...]) -> 
 
 
 def _chain(found: Sequence[Token], index: int, separator: str) -> tuple[list[str], int]:
-    """The words of ``a.b.c`` from ``index`` on, and the index behind them."""
+    """Return the words of ``a.b.c`` from ``index`` on, and the index behind them."""
     names: list[str] = []
     while index < len(found) and found[index].kind == WORD:
         names.append(found[index].text)
@@ -211,4 +211,5 @@ def _chain(found: Sequence[Token], index: int, separator: str) -> tuple[list[str
 
 
 def _text(found: Sequence[Token], index: int) -> str:
+    """Return the token at ``index``; empty for a string and outside of the file."""
     return found[index].text if 0 <= index < len(found) and found[index].kind != STRING else ""

@@ -28,7 +28,7 @@ class NoGrammar(Exception):
 
 
 def parser_of(language: str) -> Parser:
-    """What parses ``language``, one of the keys of `MODULES`. Raises NoGrammar."""
+    """Return the parser of ``language``, one of the keys of `MODULES`. Raises NoGrammar."""
     parser = _parser(language)
     if parser is None:
         raise NoGrammar(language)
@@ -47,7 +47,7 @@ def _parser(language: str) -> Parser | None:
 
 
 def state() -> Iterator[str]:
-    """Lines that change with the grammars that are installed; none is imported."""
+    """Yield lines that change with the installed grammars, without importing any of them."""
     for name in (_CORE, *MODULES.values()):
         spec = find_spec(name)
         if spec is not None and spec.origin:

@@ -1,4 +1,4 @@
-"""Files that say what is built with: Gradle, version catalogs, Maven, CocoaPods, Cargo, NuGet, Go modules, CMake, Conan, Meson, xmake, …"""
+"""Required packages in build files: Gradle, version catalogs, Maven, CocoaPods, Cargo, NuGet, Go modules, CMake, Conan, …"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GRADLE = re.compile(
 )
 _DJL = "ai.djl.pytorch"
 _ENGINE = r"pytorch-(?:engine|model-zoo)"
-"""What of DJL a project asks for; the other artifacts are parts of the engine."""
+"""The artifacts of DJL that projects require directly; the others are parts of the engine."""
 _ASKED = re.compile(
     rf"[\"'](?P<whole>{re.escape(_DJL)}:(?P<artifact>{_ENGINE})(?::(?P<version>[^\"'@:]*))?)[\"']"
 )
@@ -103,7 +103,7 @@ def gradle(view: str) -> Iterator[ForeignUse]:
 
 
 def catalog(view: str) -> Iterator[ForeignUse]:
-    """The libraries of a Gradle version catalog. Raises SourceError if it is malformed."""
+    """Find the libraries of a Gradle version catalog. Raises SourceError if the file is malformed."""
     data = _toml(view)
     versions = data.get("versions", {})
     libraries = data.get("libraries", {})
@@ -124,7 +124,7 @@ def catalog(view: str) -> Iterator[ForeignUse]:
 
 
 def cargo(view: str) -> Iterator[ForeignUse]:
-    """The crates that bind libtorch, in any of the tables of dependencies. Raises SourceError if it is malformed."""
+    """Find the crates that bind libtorch, in all tables of dependencies. Raises SourceError if the file is malformed."""
     for table in _dependencies(_toml(view)):
         for key, entry in table.items():
             name = entry.get("package", key) if isinstance(entry, dict) else key
@@ -149,7 +149,7 @@ def _is_known(group: str, artifact: str) -> bool:
 
 
 def maven(view: str) -> Iterator[ForeignUse]:
-    """The dependencies of a Maven project."""
+    """Find the dependencies of a Maven project."""
     for match in _MAVEN.finditer(without_comments("maven", view)):
         values = dict(re.findall(r"<(groupId|artifactId|version)>\s*([^<]*?)\s*</", match["body"]))
         group, artifact = values.get("groupId", ""), values.get("artifactId", "")
@@ -163,7 +163,7 @@ def maven(view: str) -> Iterator[ForeignUse]:
 
 
 def cmake(view: str) -> Iterator[ForeignUse]:
-    """The packages that a CMake project finds."""
+    """Find the packages that a CMake project requires."""
     text = without_comments("cmake", view)
     for match in _CMAKE.finditer(text):
         if begins_in_string("cmake", text, match.start()):
@@ -179,7 +179,7 @@ def _number(text: object) -> str:
 
 
 def _version(entry: object, versions: object) -> object:
-    """A version as a catalog gives it, directly or by reference."""
+    """Return a version of a catalog, which is given directly or by reference."""
     if isinstance(entry, dict):
         if "ref" in entry and isinstance(versions, dict):
             return _version(versions.get(str(entry["ref"])), {})
@@ -197,7 +197,7 @@ def _toml(view: str) -> dict[str, Any]:
 
 
 def _line(view: str, begin: str) -> Span:
-    """The line that begins with an expression, without the spaces and the comment around it."""
+    """Return the line that begins with an expression, without surrounding spaces and comment."""
     found = re.search(rf"^[ \t]*(?P<line>(?:{begin})[^\n]*)", without_comments("cargo", view), re.MULTILINE)
     if found is None:
         return Span(0, 0)

@@ -1,4 +1,4 @@
-"""What a file in another language names of torch's runtime: each language has its reader."""
+"""The reader of each other language, which lists what a file names of torch's runtime."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ _FETCHING = ("cmake", "commands", "gradle")
 
 @dataclass(frozen=True)
 class Reading:
-    """What one file gave."""
+    """What one file in another language names."""
 
     uses: Sequence[ForeignUse] = ()
     files: Sequence[tuple[str, Span]] = ()
-    """The model files that it names, each with its place."""
+    """The names of model files, each with its span."""
     classes: Sequence[str] = ()
-    """The Objective-C classes that it implements."""
+    """The Objective-C classes that the file implements."""
     exports: Mapping[str, str] = field(default_factory=dict)
-    """The names of torch's that a C++ source hands on to those that include it."""
+    """The names of torch that a C++ source exports to the files that include it."""
 
 
 def read(path: str, text: bytes, links: Links | None = None) -> Reading:
-    """Reads one file, with what it has from others by ``links``. Raises SourceError if it is malformed."""
+    """Read one file; ``links`` lead to the headers that it includes. Raises SourceError if the file is malformed."""
     language = languages.language_of(path)
     if language is None:
         return Reading()

@@ -1,4 +1,4 @@
-"""The tokens of a source as its grammar sees them: words and marks, strings with their values, no comments.
+"""The tokens of a source by its grammar: words and marks, and strings with their values, without comments.
 
 Names are looked for among tokens and not in the tree: Objective-C++, CUDA and macros leave errors in a tree, of which
 the tokens are right all the same.
@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 class Token(NamedTuple):
-    """One token; a string's text is its value, without quotes. Offsets are in bytes."""
+    """One token; the text of a string is its value, without quotes. Offsets are in bytes."""
 
     kind: str
     text: str
@@ -38,7 +38,7 @@ class Token(NamedTuple):
 
 
 def tokens(language: str, text: bytes) -> list[Token]:
-    """The tokens of ``text`` in their order. Raises NoGrammar."""
+    """Return the tokens of ``text`` in order. Raises NoGrammar."""
     return list(_tokens(language, text, 0))
 
 
@@ -83,12 +83,12 @@ def _text(node: Node) -> str:
 
 
 def _value(node: Node) -> str:
-    """The text between the quotes."""
+    """Return the text between the quotes."""
     return re.sub(r"^[\w@$]*[\"'<(#`]+|[\"'>)#`]+$", "", _text(node))
 
 
 def arguments(found: Sequence[Token], opening: int) -> Sequence[Token]:
-    """The tokens behind the bracket at ``opening``, up to the one that closes it."""
+    """Return the tokens between the bracket at ``opening`` and the one that closes it."""
     depth = 0
     for index in range(opening, len(found)):
         mark = found[index].text if found[index].kind == MARK else ""

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from torchmigrate.foreign.context import ForeignContext
     from torchmigrate.foreign.use import ForeignUse
 
-ON_DEVICE = (
+_ON_DEVICE = (
     "lower the exported model with ExecuTorch and load the `.pte` file with `executorch::extension::Module`"
 )
-ON_DEVICE_HINT = (
-    "CMake: link `executorch executorch::backends executorch::extensions executorch::kernels`; Swift: "
+LINK_EXECUTORCH = (
+    "in CMake, link `executorch executorch::backends executorch::extensions executorch::kernels`; in Swift, use "
     '`.package(url: "https://github.com/pytorch/executorch.git", branch: "swiftpm-<version>")`'
 )
 
@@ -31,7 +31,7 @@ def checked(use: ForeignUse, ctx: ForeignContext, message: str | None = None) ->
     text = message or ctx.rule.message
     hint = None
     if ctx.is_on_device and "AOTInductor" in text:
-        text, hint = f"{text.partition(';')[0]}; {ON_DEVICE}", ON_DEVICE_HINT
+        text, hint = f"{text.partition(';')[0]}; {_ON_DEVICE}", LINK_EXECUTORCH
     written = ctx.saved(use.file) if use.file else ""
     if written:
         text = f"{text}; `{use.file}` is written at {written}"
