@@ -1,4 +1,4 @@
-"""The functions of an operator, once a parameter of theirs is the group and not its name."""
+"""The functions of an operator after one of their parameters has become the group instead of its name."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ class Bodies(Reading):
         self._calls = {call: o for o in self._operators.values() for call, _ in o.calls}
         self._waiting: list[tuple[Operator, int]] = []
         self._changes: dict[ast.AST, Change] = {}
-        """By the node that changes."""
+        """The changes, by the node that each one changes."""
         self.converted: list[tuple[Operator, int]] = []
-        """The parameters that become groups together."""
+        """The parameters that become groups together, each with the index of the parameter."""
 
     def _follow(self, operator: Operator, index: int) -> None:
         if index >= len(operator.parameters):
-            raise NoFix(f"what `{operator.name}` takes cannot be told")
+            raise NoFix(f"the parameters of `{operator.name}` are unknown")
         if (operator, index) not in self.converted:
             self.converted.append((operator, index))
             self._waiting.append((operator, index))
 
     def _put(self, node: ast.expr, new: Template) -> None:
-        """Replaces an expression, unless that is what it is already."""
+        """Replace an expression, unless it already is the new one."""
         same = new.parts.get("itself") is node or (isinstance(node, ast.Name) and node.id == new.code)
         kept = isinstance(node, ast.Attribute) and new.code == f"{{ctx}}.{node.attr}"
         if not same and not kept:
@@ -82,7 +82,7 @@ class Bodies(Reading):
             self._convert(read, Template(called))
 
     def _reads(self, function: Function, name: str, stores: int = 0) -> Iterator[ast.Name]:
-        """The reads of a variable in a function; NoFix if it is bound oftener than said, or hidden by another."""
+        """Find the reads of a variable in a function. Raises NoFix if it is bound more than ``stores`` times, or shadowed."""
         found = named(function, name)
         bound = [node for node in found if not isinstance(node.ctx, ast.Load)]
         hidden = [
@@ -97,9 +97,9 @@ class Bodies(Reading):
         yield from (node for node in found if isinstance(node.ctx, ast.Load))
 
     def _convert(self, read: ast.expr, group: Template) -> None:
-        """Puts the group where its name is read."""
+        """Put the group where its name is read."""
         if not is_located(read, self._parents):
-            raise NoFix(f"`{self._ctx.text(read)}` stands in a string in line {read.lineno}")
+            raise NoFix(f"`{self._ctx.text(read)}` is written inside a string in line {read.lineno}")
         call = self.call_with(read)
         if call is not None and self.callee(call) in RESOLVE:
             self._resolved(call, group)
@@ -111,7 +111,7 @@ class Bodies(Reading):
         self._put(read, group)
 
     def _resolved(self, call: ast.Call, group: Template) -> None:
-        """Takes a look-up away, and the whole assignment of its result where the parameter has that name now."""
+        """Remove a lookup, and the whole assignment of its result if the parameter now has the variable's name."""
         parent = self._parents[call]
         target = sole_target(parent)
         if isinstance(parent, ast.stmt) and isinstance(target, ast.Name) and target.id == group.code:
@@ -120,7 +120,7 @@ class Bodies(Reading):
             self._put(call, group)
 
     def _index_in(self, call: ast.Call, given: ast.expr) -> int:
-        """The parameter that an argument of an operator's call is for."""
+        """Return the index of the operator's parameter that receives an argument of a call."""
         names = self._calls[call].parameters
         for index, name in enumerate(names):
             if argument(call, index, name) is given:
@@ -144,7 +144,7 @@ class Bodies(Reading):
     def _unpacked(
         self, operator: Operator, setup: Function, target: ast.expr, index: int, name: str, new: str
     ) -> None:
-        """``_, _, group_name = inputs``."""
+        """Convert ``_, _, group_name = inputs``."""
         elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
         if index >= len(elements) or any(isinstance(element, ast.Starred) for element in elements):
             raise NoFix(f"`{self._ctx.text(target)}` cannot be followed in line {target.lineno}")
@@ -163,7 +163,7 @@ class Bodies(Reading):
     def _keep(
         self, operator: Operator, setup: Function, read: ast.expr, group: Template, name: str, new: str
     ) -> None:
-        """``ctx.group_name = group_name``."""
+        """Convert the read in ``ctx.group_name = group_name``, or any other."""
         target = sole_target(self._parents[read])
         if isinstance(target, ast.Attribute) and is_context(target.value, setup):
             self._put(read, group)
@@ -172,7 +172,7 @@ class Bodies(Reading):
             self._convert(read, group)
 
     def _kept(self, operator: Operator, target: ast.Attribute, name: str, new: str) -> None:
-        """Renames an attribute of the context that the group is kept in, and follows what reads it."""
+        """Rename the attribute of the context that stores the group, and convert its reads."""
         functions = [*operator.setups, *operator.backwards]
         attributes = [
             node

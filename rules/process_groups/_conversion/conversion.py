@@ -1,4 +1,4 @@
-"""Turns the name of a group into the group, everywhere that one parameter of a custom operator leads."""
+"""The conversion of everything that one parameter of a custom operator leads to, from group names to groups."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Conversion(Bodies):
     def __init__(self, ctx: Context, annotation: Symbol) -> None:
         super().__init__(ctx, annotation)
         self._variables: dict[ast.expr, list[ast.Name]] = {}
-        """The values of variables that callers hand over, and where they do."""
+        """The names of groups that are kept in variables, each with the reads of its variable."""
 
     def run(self, operator: Operator, index: int) -> tuple[Change, ...]:
-        """Everything that changes when a parameter of an operator becomes a group. Raises NoFix."""
+        """Return all changes that turn a parameter of an operator into a group. Raises NoFix."""
         self._follow(operator, index)
         while self._waiting:
             self._parameter(*self._waiting.pop())
@@ -58,14 +58,14 @@ class Conversion(Bodies):
             self._in_call(call, index, name, new)
 
     def _schema(self, schema: ast.Constant, name: str, new: str) -> None:
-        """``str group_name`` → ``Any group``: of the types that a schema can spell, `Any` takes an object."""
+        """Change ``str group_name`` to ``Any group``: no other type that a schema can spell accepts an object."""
         text, old = str(schema.value), f"str {name}"
         if text.count(old) != 1 or text[text.index(old) + len(old)].isidentifier():
-            raise NoFix(f"the schema in line {schema.lineno} does not say `{old}` once")
+            raise NoFix(f"the schema in line {schema.lineno} does not contain `{old}` exactly once")
         self._changes[schema] = Reword(schema, old, f"Any {new}")
 
     def _new_name(self, operator: Operator, index: int, name: str) -> str:
-        """What the parameter is called: as the result of the look-up is, else its name without ``_name``."""
+        """Return the new name of the parameter: that of the lookup's result, or the old one without ``_name``."""
         wanted = [target for f in operator.functions for target in self.looked_up(f, index)]
         for new in dict.fromkeys((*wanted[:1], name.removesuffix("_name"), "process_group", "pg")):
             if new == name or all(
@@ -84,11 +84,11 @@ class Conversion(Bodies):
         self._claim(given)
 
     def _claim(self, node: ast.expr) -> None:
-        """Puts the group where a caller hands over a name."""
+        """Put the group where a caller passes a name."""
         if self._is_parameter(node) or self._is_kept(node):
             return
         if not is_located(node, self._parents):
-            raise NoFix(f"the call in line {node.lineno} stands in a string")
+            raise NoFix(f"the call in line {node.lineno} is written inside a string")
         scope = self._ctx.uses.scope_of(node)
         name = name_of_group(node, scope, self._ctx)
         if name is None and isinstance(node, ast.Name):
@@ -102,15 +102,13 @@ class Conversion(Bodies):
                 self._variables.setdefault(found.node, []).append(node)
         if name is None:
             text = self._ctx.text(node)
-            raise NoFix(
-                f"line {node.lineno} hands over `{text}`, and the group that it names is not in sight"
-            )
+            raise NoFix(f"line {node.lineno} passes `{text}`, and it is unclear which group has that name")
         if name.doubt is not None:
-            raise NoFix(f"in line {node.lineno}, {name.doubt}")
+            raise NoFix(f"line {node.lineno}: {name.doubt}")
         self._put(node, name.written)
 
     def _is_parameter(self, node: ast.expr) -> bool:
-        """Whether a value is a parameter of an operator itself, which becomes a group then."""
+        """Whether a value is a parameter of an operator, which then becomes a group as well."""
         function = self.function_around(node)
         while isinstance(node, ast.Name) and function is not None:
             names = [parameter.arg for parameter in parameters(function)]
@@ -123,7 +121,7 @@ class Conversion(Bodies):
         return False
 
     def _is_kept(self, node: ast.expr) -> bool:
-        """Whether a value is ``ctx.x`` in the backward function of an operator, kept from one of its parameters."""
+        """Whether a value is ``ctx.x`` in a backward function, where a parameter of the operator was stored."""
         function = self.function_around(node)
         if not isinstance(node, ast.Attribute) or function is None or not is_context(node.value, function):
             return False

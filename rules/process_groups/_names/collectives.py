@@ -1,4 +1,4 @@
-"""What takes a process group or its name: the functional collectives, the operators below them, symmetric memory.
+"""The callables that take a process group or its name: functional collectives, their operators, symmetric memory.
 
 Source: torch/distributed/_functional_collectives.py and _symmetric_memory/__init__.py in the wheels of torch 2.1 to
 2.15; the operators' schemas in those of 2.13 and 2.15.
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 
 C10D = ("torch.distributed.distributed_c10d", "torch.distributed", "torch._C._distributed_c10d")
-"""The modules that offer torch.distributed's private functions."""
+"""The modules that export torch.distributed's private functions."""
 
 GET_NAME = (
     *(f"{module}._get_process_group_name" for module in C10D),
     "torch.distributed._functional_collectives._resolve_group_name",
 )
 RESOLVE = tuple(f"{module}._resolve_process_group" for module in C10D)
-"""Takes a name only, in torch 2.15 too."""
+"""The functions that take only a name, also in torch 2.15."""
 GROUP_SIZE = tuple(f"{module}._get_group_size_by_name" for module in C10D)
-"""Takes a `ProcessGroup`, too, since torch 2.12."""
+"""The functions that have also taken a `ProcessGroup` since torch 2.12."""
 
 
 class Parameter(NamedTuple):
-    """The parameter of a callee that takes the group."""
+    """The parameter of a callable that takes the group."""
 
     position: int
     """Counted from 0."""
     keyword: str
     since: Version = (2, 0)
-    """The version from which it takes an object."""
+    """The first version in which the parameter accepts an object."""
 
 
 def _tabulate(
@@ -95,13 +95,13 @@ OPERATORS: Mapping[str, Parameter] = _tabulate(
 RENDEZVOUS: Mapping[str, Parameter] = {
     "torch.distributed._symmetric_memory.rendezvous": Parameter(1, "group", since=(2, 6))
 }
-"""Takes a `ProcessGroup` since torch 2.6; the other functions of symmetric memory take names in 2.15, too."""
+"""Takes a `ProcessGroup` since torch 2.6; the other functions of symmetric memory still take names in 2.15."""
 
 TAKERS: Mapping[str, Parameter] = {**FUNCTIONAL, **OPERATORS, **RENDEZVOUS}
 
 
 def group_argument(call: ast.Call, callee: str) -> ast.expr | None:
-    """What a call of one of the `TAKERS` hands over as the group."""
+    """Return the argument that a call of one of the `TAKERS` passes as the group."""
     taken = TAKERS[callee]
     return argument(call, taken.position, taken.keyword)
 

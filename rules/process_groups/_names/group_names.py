@@ -1,7 +1,7 @@
-"""Where the name of a process group comes from, and how the group itself is written there.
+"""The origin of a process group's name, and the expression for the group itself.
 
-A ``group_name`` is a process group's only where it reaches something that takes one; that is where the rules look
-from, backwards to the object.
+A ``group_name`` belongs to a process group only if it reaches something that takes one. The rules start there and go
+back to the object.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAKERS = frozenset(
     for module in C10D
     for function in ("new_group", "split_group", "_get_default_group", "_resolve_process_group")
 )
-"""What returns a process group, and nothing but one on the ranks that go on to use it."""
+"""The functions that return a process group on all ranks that use their result."""
 
 _GROUP_LIKE = re.compile(r"(?i)(?:\w*_)?(?:pgs?|(?:process_?)?groups?|world)\d*\Z")
 _RECEIVERS = frozenset({"self", "cls", "ctx"})
@@ -35,33 +35,33 @@ _RECEIVERS = frozenset({"self", "cls", "ctx"})
 
 @dataclass(frozen=True, slots=True)
 class GroupName:
-    """An expression that gives a group's name, and the group that it is the name of."""
+    """An expression for a group's name, and the group that has the name."""
 
     node: ast.expr
     """``pg.group_name``, ``_get_process_group_name(pg)``, ``mesh._dim_group_names[i]``."""
     group: ast.expr
-    """``pg``; for a mesh the whole expression, since the group is spelled anew."""
+    """``pg``; for a mesh the whole expression, because the group is not written in the code."""
     doubt: str | None = None
     """Why ``group`` may not be the process group itself; None if it certainly is."""
     anew: Template | None = None
-    """``mesh.get_group(i)``, where the group does not stand in the code."""
+    """``mesh.get_group(i)``, where the group is not written in the code."""
 
     @property
     def written(self) -> Template:
-        """The group, to stand where its name stood."""
+        """The expression for the group, which replaces its name."""
         return self.anew or template("{group}", group=self.group)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptName:
-    """A name whose group is out of sight."""
+    """A name whose group is unknown."""
 
     holder: str
-    """What keeps the name: "the parameter `group_name`"."""
+    """What stores the name: "the parameter `group_name`"."""
 
 
 def name_of_group(node: ast.expr, scope: Scope, ctx: Context) -> GroupName | None:
-    """The group whose name an expression gives, where the expression itself shows it."""
+    """Return the group whose name an expression gives, if the expression itself shows the group."""
     if isinstance(node, ast.Attribute) and node.attr == "group_name":
         if isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS:
             return None
@@ -79,7 +79,7 @@ def name_of_group(node: ast.expr, scope: Scope, ctx: Context) -> GroupName | Non
 
 
 def _gets_name(call: ast.Call, scope: Scope, ctx: Context) -> bool:
-    """Whether a call returns the name of its only argument: torch's function, or one of the file that only does that."""
+    """Whether a call returns the name of its only argument, by torch's function or by a one-line helper of the file."""
     resolved = ctx.uses.names.resolve(call.func, scope)
     if resolved is not None:
         tags = [string(argument) for argument in call.args[1:]]
@@ -97,7 +97,7 @@ def _gets_name(call: ast.Call, scope: Scope, ctx: Context) -> bool:
 
 
 def handed_over(node: ast.expr, use: Use, ctx: Context) -> GroupName | KeptName | None:
-    """What is known about a group's name where it is handed over; None for anything that is not certainly one."""
+    """Return what is known about a group's name in an argument; None for anything that is not certainly one."""
     scope = use.place.scope
     direct = name_of_group(node, scope, ctx)
     if direct is not None:
@@ -135,17 +135,17 @@ def _kept(node: ast.expr, scope: Scope, ctx: Context) -> KeptName | None:
 
 
 class _Store(NamedTuple):
-    """An attribute that is given a value or declared."""
+    """An attribute that is assigned or declared."""
 
     name: str
     value: ast.expr | None
     scope: Scope
     holder: ast.expr | None
-    """The object that has the attribute; None for one of a class."""
+    """The object that has the attribute; None for an attribute of a class."""
 
 
 def _stores(ctx: Context) -> Iterator[_Store]:
-    """Every attribute that the file gives a value or declares."""
+    """Find every attribute that the file assigns or declares."""
     for place in ctx.uses.scopes.places:
         statement, scope = place.statement, place.scope
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):
@@ -166,16 +166,16 @@ def _class_around(scope: Scope | None) -> Scope | None:
 
 
 def _doubt(node: ast.expr, scope: Scope, ctx: Context) -> str | None:
-    """Why an object with a ``group_name`` may not be the process group, or None."""
+    """Return why an object with a ``group_name`` may not be the process group, or None."""
     if isinstance(node, ast.IfExp):
         return _doubt(node.body, scope, ctx) or _doubt(node.orelse, scope, ctx)
     if _is_group(node, scope, ctx):
         return None
     own = (store.holder for store in _stores(ctx) if store.name == "group_name")
     if any(holder is None or leaf(holder) != "ctx" for holder in own):
-        return "objects in this file have a `group_name` of their own"
+        return "other objects in this file have a `group_name` as well"
     if isinstance(node, ast.Name) and _annotation(node, scope) is not None:
-        return f"`{node.id}` is annotated as something else than a process group"
+        return f"`{node.id}` is not annotated as a process group"
     inner: ast.expr = node
     while isinstance(inner, (ast.Subscript, ast.Call)):
         inner = inner.value if isinstance(inner, ast.Subscript) else inner.func
@@ -200,7 +200,7 @@ def _is_group(node: ast.expr, scope: Scope, ctx: Context) -> bool:
 
 
 def _annotation(name: ast.Name, scope: Scope) -> ast.expr | None:
-    """The annotation of the parameter that a name is."""
+    """Return the annotation of the parameter that a name refers to."""
     bindings = scope.find_bindings(name.id)
     found = [binding.node for binding in bindings if isinstance(binding.node, ast.arg)]
     return found[0].annotation if len(found) == len(bindings) == 1 else None
