@@ -10,12 +10,12 @@ torch. The functions named after one device stay, but only `Stream.is_capturing`
 With `device-agnostic = true` the fix writes `torch.accelerator.current_stream().is_capturing()`.
 
 Fix safety: safe where the code has made sure that the device exists (`torch.cuda.is_available()` or `x.is_cuda` in the
-same condition or around it). Elsewhere it is unsafe and adds a guard: the old function returns False before CUDA is
-initialized and leaves it so, while `current_stream()` initializes it. The guard `torch.cuda.is_initialized()` keeps
-that; but on a build without CUDA the old function raises a RuntimeError, and the guarded call returns False.
+same condition or around it). Elsewhere it is unsafe and adds a guard: before CUDA is initialized, the old function returns
+False and does not initialize it, while `current_stream()` does. The guard `torch.cuda.is_initialized()` keeps that
+behavior; but on a build without CUDA the old function raises a RuntimeError, and the guarded call returns False.
 
-A name that tests patch by string (`mock.patch("torch.cuda.is_current_stream_capturing")`) is not rewritten, since
-the patch would silently stop working; move both by hand.
+A name that tests patch by string (`mock.patch("torch.cuda.is_current_stream_capturing")`) is not rewritten, because
+the patch would silently stop working; change both by hand.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/171443;
 torch 2.12 wheel: torch/_C/__init__.pyi (`Stream.is_capturing`), torch/cuda/graphs.py.
@@ -67,17 +67,17 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 _DEVICE = re.compile("cuda|xpu|mtia")
 _CATCHES = frozenset({"RuntimeError", "Exception", "BaseException"})
-"""What catches the error of the old function."""
+"""The exceptions whose handlers catch the error of the old function."""
 _OTHER = {
-    Kind.STRING: "this string patches `{symbol}`; code that asks `Stream.is_capturing` does not see it",
-    Kind.ASSIGNMENT: "`{symbol}` is replaced here; code that asks `Stream.is_capturing` does not see it",
-    Kind.GUARD: "`{symbol}` is asked for; `hasattr(torch.Stream, 'is_capturing')` tells torch 2.12 and newer",
+    Kind.STRING: "this string patches `{symbol}`, which does not affect code that calls `Stream.is_capturing`",
+    Kind.ASSIGNMENT: "`{symbol}` is replaced here, which does not affect code that calls `Stream.is_capturing`",
+    Kind.GUARD: "this checks for `{symbol}`; `hasattr(torch.Stream, 'is_capturing')` detects torch 2.12 and newer",
 }
 
 
 def _fix(use: Use, ctx: Context) -> Fix:
     if ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
-        raise NoFix("the project patches the old name, and a patch of it would no longer reach this code")
+        raise NoFix("the project patches the old name, and the patch would no longer affect this code")
     _check_reference(use)
     name, device = _device(use, ctx)
     query = "{device}.current_stream().is_capturing()"
@@ -85,7 +85,7 @@ def _fix(use: Use, ctx: Context) -> Fix:
     if not certain:
         if reach(use, ctx.uses).caught & _CATCHES:
             raise NoFix(
-                "what is around it catches what it raises on a build without the device; ask for the device first"
+                "code around the call catches the error that it raises on a build without the device; check for the device first"
             )
         initialized = "is_initialized" if name.endswith(("cuda", "xpu", "mtia")) else "is_available"
         query = f"{{device}}.{initialized}() and {query}"
@@ -99,19 +99,19 @@ def _fix(use: Use, ctx: Context) -> Fix:
 
 
 def _check_reference(use: Use) -> None:
-    """Raises NoFix where the function is not handed on to be called, but looked at."""
+    """Raise NoFix where the function is inspected instead of being passed on to be called."""
     if use.kind is not Kind.REFERENCE:
         return
     parent = use.parents[-1]
     if isinstance(parent, (ast.Compare, ast.Attribute, ast.UnaryOp, ast.BoolOp, ast.If, ast.IfExp)):
-        raise NoFix("the function itself is looked at here, and another one takes its place")
+        raise NoFix("the function itself is inspected here, and its replacement is another function")
 
 
 def _device(use: Use, ctx: Context) -> tuple[str, Part]:
-    """How the device's module is written here."""
+    """Return the name of the device's module, and the code for it here."""
     if use.symbol.startswith("torch.get_device_module"):
         if not isinstance(use.node, ast.Attribute):
-            raise NoFix("the device module has no name here")
+            raise NoFix("the device module is not bound to a name here")
         return ctx.text(use.node.value), use.node.value
     module = "accelerator" if ctx.options.device_agnostic else _DEVICE.search(use.symbol)[0]  # type: ignore[index]
     symbol = ctx.symbol(f"torch.{module}", use)

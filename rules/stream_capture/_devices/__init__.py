@@ -1,1 +1,1 @@
-"""What is known of the devices where a use is reached."""
+"""Facts about the device where a use is reached."""

@@ -22,15 +22,15 @@ _PROOFS = tuple(
     for device in _DEVICES
     for function in ("synchronize", "current_stream", "current_device", "default_stream")
 )
-"""Functions that fail where there is no device."""
+"""The functions that fail where there is no device."""
 
 
 def is_certain(use: Use, ctx: Context) -> bool:
     """Whether the use can only be reached where an accelerator is available.
 
-    Seen are `is_available()`, or the question whether a tensor is there (`x.is_cuda`, `x.device.type == "cuda"`), as an
-    earlier conjunct, as the test of an `if` around, or as the test of an `if not` before that leaves; an enclosing
-    graph capture; and a call before in the same block that needs a device.
+    Evidence is a check (`is_available()`, or one of a tensor: `x.is_cuda`, `x.device.type == "cuda"`) in an earlier operand
+    of `and`, in an `if` around the use, or in an `if not` before it that leaves; a graph capture around the use; and an earlier
+    call in the same block that needs a device.
     """
 
     def available(test: ast.expr) -> bool:
@@ -73,7 +73,7 @@ def is_certain(use: Use, ctx: Context) -> bool:
 
 
 def _passed_tests(use: Use) -> Iterator[ast.expr]:
-    """The conditions that hold where the use is evaluated."""
+    """Find the conditions that hold where the use is evaluated."""
     for parent, child in pairwise((*use.parents, use.node)):
         if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
             yield from parent.values[: parent.values.index(child)]  # type: ignore[arg-type]
@@ -95,7 +95,7 @@ def _entered(use: Use) -> Iterator[ast.withitem]:
 
 
 def _in_function(use: Use) -> Iterator[list[ast.stmt]]:
-    """The statements that have run before the use, block by block outwards to the function's beginning."""
+    """Find the statements that ran before the use, block by block, outwards to the function's beginning."""
     for place in use.place.outwards():
         if isinstance(place.statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return
