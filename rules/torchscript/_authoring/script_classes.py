@@ -166,7 +166,7 @@ def _named_so(ctx: Context) -> Iterator[ast.Attribute]:
 
 
 def _script_only(definition: ast.ClassDef, ctx: Context) -> Iterator[str]:
-    """Find the attributes, only TorchScript modules have them, that the file reads from instances of the class."""
+    """Find the TorchScript-only attributes that the file reads from instances of the class."""
     inside = {node for part in definition.body for node in ast.walk(part)}
     for node in ctx.uses.once(_SCRIPT_ONLY, lambda: list(_named_so(ctx))):
         owner: ast.AST | None = node.value

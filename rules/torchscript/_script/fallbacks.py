@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from torchmigrate.semantics.scopes import Place
 
 _COMPILE: Version = (2, 0)
-"""The torch that brought `torch.compile`; no older one is supported."""
+"""The torch release that added `torch.compile`; older ones are not supported."""
 _TITLE = "Remove the branch that no supported torch reaches"
 
 
 def dead_arm(use: Use, ctx: Context) -> Fix | None:
-    """The fix that removes the branch around ``use``; None where no such branch is dead. Raises NoFix where it stays."""
+    """Return the fix that removes the branch around ``use``; None if no such branch is dead.
+
+    Raises NoFix where a dead branch has to stay.
+    """
     change = _without_arm(use, ctx)
     return None if change is None else Fix((change,), Safety.UNSAFE, _TITLE)
 
@@ -47,7 +50,7 @@ def _without_arm(use: Use, ctx: Context) -> Change | None:
 
 
 def decided(test: ast.expr, use: Use, ctx: Context) -> bool | None:
-    """The value that a test of torch's version has on every supported torch, if it is the same on all."""
+    """Return the value of a test of torch's version, if it is the same on every supported torch."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         value = decided(test.operand, use, ctx)
         return None if value is None else not value
@@ -63,7 +66,7 @@ def decided(test: ast.expr, use: Use, ctx: Context) -> bool | None:
 
 
 def _is_version(node: ast.expr, use: Use, ctx: Context, depth: int = 3) -> bool:
-    """Whether an expression is torch's version, parsed or not: no arithmetic, no part of it alone."""
+    """Whether an expression is torch's version, parsed or not, without arithmetic, and not a single part of it."""
     if isinstance(node, ast.Name) and depth:
         value = ctx.uses.flow.definition(node, use.place.scope)
         return value is not None and _is_version(value, use, ctx, depth - 1)
@@ -85,7 +88,7 @@ def _is_version(node: ast.expr, use: Use, ctx: Context, depth: int = 3) -> bool:
 
 
 def _version(node: ast.expr) -> Version | None:
-    """The version in ``"2.1"``, ``(2, 1)``, ``parse("2.1.0")``."""
+    """Return the version in ``"2.1"``, ``(2, 1)``, ``parse("2.1.0")``."""
     if isinstance(node, ast.Call) and len(node.args) == 1:
         return _version(node.args[0])
     if isinstance(node, ast.Tuple):
@@ -117,7 +120,7 @@ def _is_in_handler(node: ast.Try, inner: Place) -> bool:
 
 
 def _without_handler(node: ast.Try, outer: Place, inner: Place, ctx: Context) -> Change:
-    """Leaves what the ``try`` block does, or, in a longer chain, what the arm itself falls back to."""
+    """Keep the body of the ``try`` block, or, in a longer chain, the fallback of the branch itself."""
     if isinstance(inner.statement, ast.Try) and len(inner.block) == 1 and len(inner.statement.handlers) == 1:
         return ctx.unwrapped(inner, inner.statement.handlers[0].body)
     if len(node.handlers) > 1:

@@ -1,4 +1,4 @@
-"""What becomes of a scripted function: everything that could tell it from a compiled or a plain one.
+"""Everything that could distinguish a scripted function from a compiled or plain one.
 
 In its own file the variable is followed; other files that import the module are searched for its name.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torchmigrate.semantics.scopes import Scope
 
 ASKS = (*SAVES, "torch.jit.ScriptFunction")
-"""What a rule must put into its ``asks`` to call `check`."""
+"""The symbols that a rule lists in its ``asks`` to call `check`."""
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCRIPT_FUNCTION_ONLY = (
@@ -65,14 +65,14 @@ _TAKES_FUNCTIONS = frozenset(
         "staticmethod",
     ]
 )
-"""What only calls the function that it is given."""
+"""Functions that only call the function in their arguments."""
 _PROJECTS = r"(?!torch\b)"
-"""The beginning of a module's name that is no module of torch's."""
+"""The beginning of the name of a module outside of torch."""
 _DEPTH = 3
 
 
 def check(use: Use, ctx: Context) -> None:
-    """Raises NoFix where something may see that a function is a ScriptFunction, or where it goes out of sight."""
+    """Raise NoFix where something may see that a function is a ScriptFunction, or where it cannot be followed."""
     definition, scope = use.decorated, use.place.scope
     if definition is not None:
         _above(use, definition, ctx)
@@ -85,14 +85,14 @@ def check(use: Use, ctx: Context) -> None:
 
 
 def _above(use: Use, definition: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, ctx: Context) -> None:
-    """The decorators above it are given the ScriptFunction."""
+    """Check the decorators above, which receive the ScriptFunction."""
     mine = use.call or use.node
     for decorator in definition.decorator_list:
         if decorator is mine:
             return
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         if leaf(called) not in ("staticmethod", "no_grad", "inference_mode", "enable_grad", "wraps"):
-            raise NoFix(f"`@{ctx.text(called)}` is given it, and may do anything with it")
+            raise NoFix(f"the decorator `@{ctx.text(called)}` may do anything with it")
 
 
 def _variable(name: str, binding: ast.AST, scope: Scope, ctx: Context, depth: int = _DEPTH) -> None:
@@ -103,7 +103,7 @@ def _variable(name: str, binding: ast.AST, scope: Scope, ctx: Context, depth: in
 
 
 def _value(value: ast.expr, scope: Scope, ctx: Context, depth: int) -> None:
-    """What is done with the value of an expression."""
+    """Check what is done with the value of an expression."""
     parent = ctx.uses.flow.parents[value]
     if isinstance(parent, ast.Assign) and parent.value is value:
         for target in parent.targets:
@@ -141,17 +141,17 @@ def _place(place: ast.expr, scope: Scope, ctx: Context, depth: int) -> None:
 
 
 def _given(place: ast.expr, call: ast.Call, scope: Scope, ctx: Context, depth: int) -> None:
-    """Raises NoFix unless what is called with the function only calls it."""
+    """Raise NoFix unless the called function only calls its argument."""
     name, text = leaf(call.func) or "", ctx.text(call.func)
     resolved = ctx.uses.names.resolve(call.func, scope)
     qualified = resolved.names[0] if resolved is not None else text
-    line = f"line {place.lineno} hands it to `{text}`"
+    line = f"line {place.lineno} passes it to `{text}`"
     if qualified.startswith(("torch.jit.", "torch._C", "torch.onnx.", "torch.ops.", "torch.utils.cpp")):
         raise NoFix(f"{line}, which takes a scripted function")
     if name in _TAKES_FUNCTIONS or qualified.startswith(("torch.func.", "torch.autograd.", "torch.utils.")):
         return
     if _TELLS.search(name):
-        raise NoFix(f"{line}, which sees what it is")
+        raise NoFix(f"{line}, which may inspect it")
     helper = _helper(call, scope, ctx)
     if helper is None or not depth:
         raise NoFix(f"{line}, which may do anything with it")
@@ -164,7 +164,7 @@ def _given(place: ast.expr, call: ast.Call, scope: Scope, ctx: Context, depth: i
 
 
 def _helper(call: ast.Call, scope: Scope, ctx: Context) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The function of this file that is called, also as a method by a name that only one has."""
+    """Return the function of this file that is called, also as a method by a name that only one function has."""
     if isinstance(call.func, ast.Name):
         found = binding_of(call.func, scope, ctx)
         return found if isinstance(found, _Function) else None
@@ -177,7 +177,7 @@ def _helper(call: ast.Call, scope: Scope, ctx: Context) -> ast.FunctionDef | ast
 def parameter_of(
     helper: ast.FunctionDef | ast.AsyncFunctionDef, place: ast.expr, call: ast.Call
 ) -> str | None:
-    """The parameter that gets the value in ``place``, an argument of ``call``."""
+    """Return the parameter that receives the value in ``place``, an argument of ``call``."""
     keyword = next((k.arg for k in call.keywords if k.value is place), None)
     if keyword is not None:
         return keyword
@@ -192,7 +192,7 @@ def parameter_of(
 
 
 def _kept(place: ast.expr, ctx: Context) -> None:
-    """A function kept in an attribute or container is only called, as long as nothing here asks for what it is."""
+    """Raise NoFix where a function in an attribute or container may be inspected instead of called."""
     for node in ctx.uses.flow.parents:
         if isinstance(node, ast.Attribute) and node.attr in (
             "graph",
@@ -200,19 +200,17 @@ def _kept(place: ast.expr, ctx: Context) -> None:
             "graph_for",
             "save_to_buffer",
         ):
-            raise NoFix(
-                f"line {place.lineno} keeps it where line {node.lineno} may find it and read its `.{node.attr}`"
-            )
+            raise NoFix(f"line {place.lineno} stores it where line {node.lineno} may read its `.{node.attr}`")
     saving = ctx.project.uses(*ASKS, kinds=frozenset(Kind) - {Kind.IMPORT, Kind.ANNOTATION})
     if saving:
         here = min(saving, key=lambda mention: mention.path != ctx.source.path)
         raise NoFix(
-            f"line {place.lineno} keeps it where `{here.symbol}` at {here.path}:{here.line} may find it"
+            f"line {place.lineno} stores it where `{here.symbol}` at {here.path}:{here.line} may find it"
         )
 
 
 def _elsewhere(name: str, scope: Scope, ctx: Context) -> None:
-    """Raises NoFix where another file that imports this module does more with ``name`` than call it."""
+    """Raise NoFix where another file that imports this module does more with ``name`` than call it."""
     if scope.parent is not None:
         return
     for other, line in ctx.project.spelling(_observed(name), beside=ctx.source.path, among=importers(ctx)):
@@ -220,13 +218,13 @@ def _elsewhere(name: str, scope: Scope, ctx: Context) -> None:
 
 
 def importers(ctx: Context) -> list[str]:
-    """The other files of the project that may import this module, or something from it."""
+    """Return the other files of the project that may import this module, or something from it."""
     path = os.path.abspath(ctx.source.path)
     return [importer for importer, _ in ctx.project.spelling(_imported(path), beside=path)]
 
 
 def _imported(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """How another file imports the module at a path, or something from it."""
+    """Return the search for files that import the module at a path, or something from it."""
     stem = os.path.splitext(os.path.basename(path))[0]
     module = re.escape(os.path.basename(os.path.dirname(path)) if stem == "__init__" else stem)
     names = (
@@ -237,7 +235,7 @@ def _imported(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _observed(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """How another file reads what only a ScriptFunction has, or hands the function to something; none that defines it."""
+    """Return the search for files that read ScriptFunction attributes, or pass the function on, without defining it."""
     read = rf"\b{name}\.(?:{'|'.join(_SCRIPT_FUNCTION_ONLY)})\b(?!\s*=[^=])"
     given = rf"\b(?!(?:import|{'|'.join(sorted(_TAKES_FUNCTIONS))})\()\w+\(\s*(?:(?!self\b|cls\b)\w+\.)?{name}\s*[,)]"
     others = rf"(?m)\A(?![\s\S]*^(?:def|class)[ \t]+{name}\b)"

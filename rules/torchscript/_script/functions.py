@@ -1,4 +1,4 @@
-"""Scripted functions and classes: compiled, or plain again."""
+"""The fixes of scripted functions and classes, which are compiled or become plain again."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ _KEPT = (
     "a trace keeps the function's loops, branches and conversions to numbers only while it is scripted; "
     '`script-replacement = "eager"` makes it a plain function all the same'
 )
-_UNSEEN = "traces, which keeps loops and branches only of scripted functions, and this one is not in sight"
+_UNSEEN = (
+    "traces, which keeps loops and branches only of scripted functions, and this function is not in this file"
+)
 
 
 def decorated(use: Use, ctx: Context) -> Fix:
-    """``@torch.jit.script def f`` → ``@torch.compile def f``, or ``def f``."""
+    """Return the fix of ``@torch.jit.script def f``: ``@torch.compile def f``, or ``def f``."""
     definition = use.decorated
     assert definition is not None
     if use.kind is Kind.CALL:
@@ -52,9 +54,9 @@ def decorated(use: Use, ctx: Context) -> Fix:
 
 
 def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context) -> Fix:
-    """``g = torch.jit.script(f)`` → ``g = torch.compile(f)``, or ``g = f``."""
+    """Return the fix of ``g = torch.jit.script(f)``: ``g = torch.compile(f)``, or ``g = f``."""
     if len(arguments(call)) != 1:
-        raise NoFix("what its further arguments do has no counterpart")
+        raise NoFix("its other arguments have no counterpart")
     statement = use.place.statement
     target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is call else None
     name = target.id if isinstance(target, ast.Name) else None
@@ -64,7 +66,7 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
         place = "this file" if is_traced(ctx) else traced_at(ctx)
         raise NoFix(f"{place} {_UNSEEN}")
     if isinstance(found, ast.arg):
-        raise NoFix(f"which function `{found.arg}` is, and whether it is plain Python, is not in sight")
+        raise NoFix(f"it is unclear which function `{found.arg}` is, and whether it is plain Python")
     check_origin(function, use, ctx)
     mends = _check(found, use, ctx)
     if kind == "class":
@@ -84,29 +86,29 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
 
 
 def referenced(use: Use, ctx: Context) -> Fix:
-    """``compiler = torch.jit.script``, ``partial(torch.jit.script)``, a default value."""
+    """Return the fix of ``compiler = torch.jit.script``, ``partial(torch.jit.script)``, or a default value."""
     parent = use.parents[-1]
     if isinstance(parent, ast.Call) and use.node in parent.args[1:]:
-        raise NoFix("it is one of the arguments of a call that may do anything with it")
+        raise NoFix("it is an argument of a call that may do anything with it")
     if choice.eager(None, use, ctx):
-        raise NoFix("there is nothing to put in its place where functions are to stay eager")
+        raise NoFix("functions are to stay eager, and then it has no replacement")
     for other in _through(use, ctx):
         _compilable(other, ctx)
     for function in _by_one_of_its_values(use, ctx):
         if mended(function, use, ctx):
-            raise NoFix(f"line {function.lineno} may be scripted with it, and is no plain Python")
+            raise NoFix(f"line {function.lineno} may be scripted with it, and is not plain Python")
     return _compiled(use, ctx)
 
 
 def _compilable(use: Use, ctx: Context) -> None:
-    """Raises NoFix where what is scripted under another name of `script` is not to be compiled."""
+    """Raise NoFix where code that is scripted under another name of `script` is not to be compiled."""
     line = use.node.lineno
     given = argument(use.call, 0, "obj") if use.call is not None else None
     function = use.decorated or given
     if isinstance(function, ast.Name):
         function = binding_of(function, use.place.scope, ctx)  # type: ignore[assignment]
     if not isinstance(function, (*_FUNCTIONS, ast.Lambda)):
-        raise NoFix(f"line {line} scripts what is no function of this file")
+        raise NoFix(f"line {line} scripts something other than a function of this file")
     try:
         mends = _check(function, use, ctx)
     except NotYet:
@@ -114,14 +116,14 @@ def _compilable(use: Use, ctx: Context) -> None:
     except NoFix as none:
         raise NoFix(f"line {line} scripts a function with it: {none.reason}") from None
     if mends:
-        raise NoFix(f"line {line} scripts a function with it that is no plain Python")
+        raise NoFix(f"line {line} scripts a function with it that is not plain Python")
     if choice.eager(function, use, ctx):
-        raise NotYet(f"line {line} no longer scripts a function with it that is not to be compiled")
+        raise NotYet(f"line {line} no longer scripts a function with it that must not be compiled")
     callers.check(function, use, ctx)
 
 
 def _alias(use: Use, ctx: Context) -> Use | None:
-    """The use that binds the variable through which ``use`` names `script`, if it does."""
+    """Return the use that binds the variable through which ``use`` names `script`, if there is one."""
     if not isinstance(use.node, ast.Name):
         return None
     values = [binding.value for binding in use.place.scope.find_bindings(use.node.id)]
@@ -130,7 +132,7 @@ def _alias(use: Use, ctx: Context) -> Use | None:
 
 
 def _through(use: Use, ctx: Context) -> Iterator[Use]:
-    """The uses that name `script` through the variable that ``use`` binds."""
+    """Find the uses that name `script` through the variable that ``use`` binds."""
     statement = use.place.statement
     if isinstance(statement, ast.Assign) and statement.value is use.node:
         for other in ctx.uses.found:
@@ -141,7 +143,7 @@ def _through(use: Use, ctx: Context) -> Iterator[Use]:
 def _by_one_of_its_values(
     use: Use, ctx: Context
 ) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    """What is decorated with the variable that ``use`` is one of several values of: ``if …: script = torch.jit.script``."""
+    """Find definitions decorated with a variable that may be ``use``: ``if …: script = torch.jit.script``."""
     statement = use.place.statement
     target = (
         statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is use.node else None
@@ -162,7 +164,7 @@ def _compiled(use: Use, ctx: Context, mends: tuple[Change, ...] = ()) -> Fix:
 
 
 def _check(function: ast.AST | None, use: Use, ctx: Context) -> tuple[Change, ...]:
-    """What has to change in a function that is no longer scripted. Raises NoFix where it has to stay so."""
+    """Return the changes in a function that is no longer scripted. Raises NoFix where it has to stay scripted."""
     mends: tuple[Change, ...] = ()
     if not isinstance(
         function, ast.ClassDef
@@ -173,7 +175,9 @@ def _check(function: ast.AST | None, use: Use, ctx: Context) -> tuple[Change, ..
         if controlflow.depends_on_values(function):
             raise NoFix(_KEPT)
         if controlflow.differentiates(function):
-            raise NoFix("a trace keeps the gradients that a function asks for only while it is scripted")
+            raise NoFix(
+                "a trace records the gradients that a function computes only while the function is scripted"
+            )
     return mends
 
 

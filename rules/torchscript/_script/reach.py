@@ -1,4 +1,4 @@
-"""How far a scripted function reaches: the code that TorchScript compiles with it, noted for markers in other places."""
+"""The code that TorchScript compiles with a scripted function, noted for markers in other places."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TYPES = frozenset(
 
 
 def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object], ...]]]:
-    """The lines that are compiled with what a use of `script` is given, where this file shows all of them."""
+    """Note the lines that are compiled with the argument of `script`, if this file shows all of them."""
     if use.symbol not in SCRIPTS or use.kind not in (Kind.DECORATOR, Kind.CALL):
         return
     root: ast.AST | None = use.decorated
@@ -52,7 +52,7 @@ def _first(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _is_closed(function: ast.AST, scope: Scope, ctx: Context) -> bool:
-    """Whether a function calls nothing of the project but functions of its file, and knows none of its classes."""
+    """Whether a function calls only functions of its file within the project, and uses none of the file's classes."""
     for node in walk(function):
         if isinstance(node, ast.Call) and not _is_known(node.func, scope, ctx):
             return False
@@ -64,7 +64,7 @@ def _is_closed(function: ast.AST, scope: Scope, ctx: Context) -> bool:
 
 
 def _is_known(function: ast.expr, scope: Scope, ctx: Context) -> bool:
-    """Whether what is called is a function of this file, a builtin, torch's, or a method of a value."""
+    """Whether the called function is one of this file, a builtin, torch's, or a method of a value."""
     resolved = ctx.uses.names.resolve(function, scope)
     if resolved is not None:
         return all(name.startswith(_LIBRARIES) for name in resolved.names)
@@ -76,7 +76,7 @@ def _is_known(function: ast.expr, scope: Scope, ctx: Context) -> bool:
 
 
 def _is_global(method: ast.Attribute, scope: Scope) -> bool:
-    """Whether what a method is of may be a module of the project, or an object in one of its global variables."""
+    """Whether a method may belong to a module of the project, or to an object in one of its global variables."""
     owner: ast.expr = method
     while isinstance(owner, (ast.Attribute, ast.Subscript)):
         owner = owner.value

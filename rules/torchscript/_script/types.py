@@ -1,4 +1,4 @@
-"""What the expressions of a scripted function are, as far as annotations and the code itself show."""
+"""The types of the expressions in a scripted function, as far as annotations and the code itself show them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ NUMERIC = frozenset(
         "frexp",
     ]
 )
-"""Functions of `torch` that TorchScript also takes with numbers only, by `torch._C._jit_get_all_schemas()`."""
+"""Functions of `torch` that TorchScript also accepts with only numbers, by `torch._C._jit_get_all_schemas()`."""
 
 _TENSORS = frozenset(
     [
@@ -88,7 +88,7 @@ _TENSORS = frozenset(
         "broadcast_tensors",
     ]
 )
-"""What gives several tensors: a list to TorchScript, a tuple to Python."""
+"""The functions that return several tensors: a list in TorchScript, a tuple in Python."""
 _VIEWS = frozenset({"keys", "values", "items"})
 _NUMBERS = {"item": NOTHING, "dim": "int", "numel": "int", "nelement": "int", "ndimension": "int"}
 _TENSOR_ATTRIBUTES = {
@@ -102,7 +102,7 @@ _GIVES_TENSOR = frozenset({"T", "mT", "H", "mH", "data", "grad", "real", "imag"}
 
 
 def typed(function: Function, ctx: Context) -> Typed:
-    """The types in a function of the file at hand, worked out once."""
+    """Return the types in a function of the file, inferred once."""
     return ctx.uses.once((Typed, function), lambda: Typed(function, ctx.text(function)))
 
 
@@ -110,7 +110,7 @@ class Typed:
     """The types in one function."""
 
     def __init__(self, function: Function, text: str) -> None:
-        """``text``: the source of the function, whose comments may say types."""
+        """Infer the types; ``text`` is the source of the function, whose comments may declare types."""
         self.parameters, self.returned = signature(function, text)
         self._variables = dict(self.parameters)
         below = list(walk(function))
@@ -120,7 +120,7 @@ class Typed:
                 self._assign(node)
 
     def __call__(self, node: ast.AST | None) -> Types:
-        """What an expression may be."""
+        """Return the possible types of an expression."""
         if isinstance(node, ast.Name):
             found = self._variables.get(node.id, NOTHING)
             return found - _ARGUMENTS if node.lineno > self._afresh.get(node.id, node.lineno) else found
@@ -228,13 +228,13 @@ class Typed:
         return frozenset({"Tensor"}) if "Tensor" in owner else NOTHING
 
     def arguments(self, call: ast.Call) -> Types:
-        """What the positional arguments are, all together; empty where one is not known."""
+        """Return the types of all positional arguments together; empty if one is unknown."""
         found = [self(argument) for argument in call.args]
         return frozenset().union(*found) if found and all(found) else NOTHING
 
 
 def _afresh(function: Function, parameters: Iterable[str], below: Iterable[ast.AST]) -> dict[str, int]:
-    """The parameters that the body exchanges for a list or dictionary of its own, with the last line of where it does."""
+    """Return the parameters that the body rebinds to a list or dictionary of its own, with the last line that does so."""
     bound: dict[str, list[ast.expr]] = {}
     for node in below:
         if isinstance(node, ast.Assign):
