@@ -50,7 +50,7 @@ def check(use: Use, ctx: Context) -> None:
             "remove it together with TorchScript"
         )
     if is_test(ctx.source.path) and (name := _said(use) or _file(ctx.source.path)):
-        raise NoFix(f"`{name}` is about TorchScript, and goes with it; {_INSTEAD}")
+        raise NoFix(f"`{name}` is about TorchScript, and is to be removed with it; {_INSTEAD}")
     if is_test(ctx.source.path) and ctx.options.keep_torchscript_support and _function(use) is not None:
         raise NoFix(
             f"the test shows that users can still do this; remove it with TorchScript (`keep-torchscript-support = false`); {_INSTEAD}"
@@ -116,7 +116,7 @@ def _bound(call: ast.Call, ctx: Context) -> ast.expr | None:
 def check_class(definition: ast.ClassDef, ctx: Context) -> None:
     """Raise NoFix where a test has a class only to see what happens to TorchScript modules."""
     if is_test(ctx.source.path) and (name := _says_so(definition.name) or _file(ctx.source.path)):
-        raise NoFix(f"`{name}` is about TorchScript, and goes with it; {_INSTEAD}")
+        raise NoFix(f"`{name}` is about TorchScript, and is to be removed with it; {_INSTEAD}")
 
 
 def _says_so(name: str) -> str | None:
