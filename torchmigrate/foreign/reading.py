@@ -56,7 +56,10 @@ def read(path: str, text: bytes, links: Links | None = None) -> Reading:
     language = languages.language_of(path)
     if language is None:
         return Reading()
-    included = _included(text, links) if language == "cpp" and links is not None else {}
+    included: dict[str, str] = {}
+    if language == "cpp" and links is not None:
+        for header in cpp.headers(text):
+            included |= links.included(header)
     if not included and not languages.concerns(language, text):
         return Reading()
     if language in languages.MODULES:
@@ -81,10 +84,6 @@ def _of_code(language: str, text: bytes, included: Mapping[str, str]) -> Reading
     named = [(name, Span(token.start, token.end)) for name, token in files.named_files(found)]
     classes = list(cpp.implemented(found)) if language == "cpp" else []
     return Reading(_in_order(uses), named, classes, exports)
-
-
-def _included(text: bytes, links: Links) -> dict[str, str]:
-    return {name: target for header in cpp.headers(text) for name, target in links.included(header).items()}
 
 
 def _in_order(uses: Iterable[ForeignUse]) -> list[ForeignUse]:

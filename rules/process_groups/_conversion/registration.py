@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context
 
 _MODULE = "torch.distributed.tensor"
-_REGISTERING = (_MODULE, "torch.distributed.fsdp")
+_REGISTERING = (f"{_MODULE}.", "torch.distributed.fsdp.")
 _IMPORT = f"import {_MODULE}  # noqa: F401  # so that custom operators can take a ProcessGroup"
 
 
@@ -38,7 +38,8 @@ def registered(operators: Iterable[Operator], ctx: Context) -> Iterator[Insert]:
     body = ctx.source.tree.body
     first = min(list(operator.place.outwards())[-1].statement.lineno for operator in inferred)
     imports = [s for s in body if isinstance(s, (ast.Import, ast.ImportFrom)) and s.lineno < first]
-    if any(_registers(name) for statement in imports for name in _imported(statement)):
+    loaded = [name for statement in imports for name in _imported(statement)]
+    if any(f"{name}.".startswith(_REGISTERING) for name in loaded):
         return
     of_torch = [s for s in imports if any(name.partition(".")[0] == "torch" for name in _imported(s))]
     bound = ctx.uses.scopes.module.bindings.get("torch", [])
@@ -57,10 +58,6 @@ def _imported(statement: ast.Import | ast.ImportFrom) -> list[str]:
         return [alias.name for alias in statement.names]
     module = statement.module or ""
     return [] if statement.level else [module, *(f"{module}.{alias.name}" for alias in statement.names)]
-
-
-def _registers(module: str) -> bool:
-    return any(module == one or module.startswith(f"{one}.") for one in _REGISTERING)
 
 
 def _order(statement: ast.Import | ast.ImportFrom) -> tuple[bool, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
@@ -38,18 +37,13 @@ def check(definition: ast.ClassDef, ctx: Context) -> None:
     saving = ctx.project.uses(*SAVES, *SAVE_METHODS, kinds=frozenset(Kind) - {Kind.IMPORT})
     if not saving:
         return
-    given = _given_away(definition, ctx)
+    given = ctx.uses.once(_lines, lambda: _lines(ctx)).get(definition.name)
     place = f"line {given}" if given is not None else None
     made = ((name,), (rf"(?<!class )\b{name}\(",))
     for path, line in ctx.project.spelling(made, beside=ctx.source.path):
         place = place or f"{ctx.project.shown(path)}:{line}"
     if place is not None:
         raise NoFix(f"{place} passes an instance on, and {saving[0].path}:{saving[0].line} saves TorchScript")
-
-
-def _given_away(definition: ast.ClassDef, ctx: Context) -> int | None:
-    """The first line of a function that returns an instance of a class, itself or in a variable."""
-    return ctx.uses.once(_lines, lambda: _lines(ctx)).get(definition.name)
 
 
 def _lines(ctx: Context) -> dict[str, int]:
@@ -61,16 +55,10 @@ def _lines(ctx: Context) -> dict[str, int]:
             if is_returned(node, parents):
                 returned.setdefault(node.func.id, node.lineno)
             elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                made[_function(node, parents), statement.targets[0].id] = node.func.id
+                made[ctx.uses.scope_of(node).node, statement.targets[0].id] = node.func.id
     for node in parents:
         if isinstance(node, ast.Name) and is_returned(node, parents):
-            called = made.get((_function(node, parents), node.id))
+            called = made.get((ctx.uses.scope_of(node).node, node.id))
             if called is not None:
                 returned.setdefault(called, node.lineno)
     return returned
-
-
-def _function(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST:
-    while not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
-        node = parents[node]
-    return node

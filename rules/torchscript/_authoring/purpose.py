@@ -49,9 +49,10 @@ def check(use: Use, ctx: Context) -> None:
             f"nothing uses its result: the call registers something with TorchScript, or checks that it can {verb}; "
             "remove it together with TorchScript"
         )
+    is_in_function = any(isinstance(statement, _Function) for statement in use.place.ancestors())
     if is_test(ctx.source.path) and (name := _said(use) or _file(ctx.source.path)):
         raise NoFix(f"`{name}` is about TorchScript, and is to be removed with it; {_INSTEAD}")
-    if is_test(ctx.source.path) and ctx.options.keep_torchscript_support and _function(use) is not None:
+    if is_test(ctx.source.path) and ctx.options.keep_torchscript_support and is_in_function:
         raise NoFix(
             f"the test shows that users can still do this; remove it with TorchScript (`keep-torchscript-support = false`); {_INSTEAD}"
         )
@@ -93,11 +94,7 @@ def _switch(place: Place, *, is_emptied: bool) -> ast.If | None:
     for number, statement in enumerate(place.ancestors()):
         if isinstance(statement, (*_Function, ast.ClassDef)):
             return None
-        if isinstance(statement, ast.If) and is_emptied and number == 0:
-            return statement
-        if isinstance(statement, ast.If) and any(
-            _SAYS_SO.search(leaf(node) or "") for node in ast.walk(statement.test)
-        ):
+        if isinstance(statement, ast.If) and ((is_emptied and number == 0) or _match_test(statement)):
             return statement
     return None
 
@@ -115,12 +112,17 @@ def _bound(call: ast.Call, ctx: Context) -> ast.expr | None:
 
 def check_class(definition: ast.ClassDef, ctx: Context) -> None:
     """Raise NoFix where a test has a class only to see what happens to TorchScript modules."""
-    if is_test(ctx.source.path) and (name := _says_so(definition.name) or _file(ctx.source.path)):
+    if is_test(ctx.source.path) and (name := _match_name(definition.name) or _file(ctx.source.path)):
         raise NoFix(f"`{name}` is about TorchScript, and is to be removed with it; {_INSTEAD}")
 
 
-def _says_so(name: str) -> str | None:
+def _match_name(name: str) -> str | None:
     return name if _SAYS_SO.search(name) else None
+
+
+def _match_test(statement: ast.If) -> str | None:
+    """Return the first name in a condition that is about TorchScript."""
+    return next(filter(_match_name, (leaf(node) or "" for node in ast.walk(statement.test))), None)
 
 
 def is_test(path: str) -> bool:
@@ -172,20 +174,11 @@ def _is_asserted(use: Use, ctx: Context) -> bool:
     for statement in use.place.ancestors():
         if isinstance(statement, _Function):
             break
-        if isinstance(statement, (ast.With, ast.AsyncWith)) and any(map(_raises, statement.items)):
-            return True
+        for item in statement.items if isinstance(statement, (ast.With, ast.AsyncWith)) else ():
+            entered = item.context_expr
+            if isinstance(entered, ast.Call) and _RAISING.match(leaf(entered.func) or ""):
+                return True
     return False
-
-
-def _raises(item: ast.withitem) -> bool:
-    node = item.context_expr
-    return isinstance(node, ast.Call) and bool(_RAISING.match(leaf(node.func) or ""))
-
-
-def _function(use: Use) -> str | None:
-    """Return the name of the innermost function around the use."""
-    inside = [s for s in use.place.ancestors() if isinstance(s, _Function)]
-    return inside[0].name if inside else None
 
 
 def _file(path: str) -> str | None:
@@ -199,8 +192,6 @@ def _said(use: Use) -> str | None:
     for statement in use.place.ancestors():
         if isinstance(statement, (*_Function, ast.ClassDef)) and _SAYS_SO.search(statement.name):
             return statement.name
-        if isinstance(statement, ast.If):
-            named = [leaf(node) or "" for node in ast.walk(statement.test)]
-            if found := next((name for name in named if _SAYS_SO.search(name)), None):
-                return found
+        if isinstance(statement, ast.If) and (name := _match_test(statement)):
+            return name
     return None

@@ -103,7 +103,9 @@ def _undecorated(use: Use, ctx: Context) -> Change:
     if use.kind is not Kind.DECORATOR:
         raise NoFix("the file also uses `script_method` other than as a decorator")
     method, definition = use.decorated, ctx.uses.flow.parents[use.decorated] if use.decorated else None
-    if isinstance(definition, ast.ClassDef) and definition not in _changing(ctx):
+    if isinstance(definition, ast.ClassDef) and definition not in ctx.uses.once(
+        _derived, lambda: _derived(ctx)
+    ):
         raise NoFix(
             f"line {definition.lineno} derives `{definition.name}` from a class of another file, and has to change as well"
         )
@@ -116,12 +118,8 @@ def _undecorated(use: Use, ctx: Context) -> Change:
     return ctx.undecorated(use)
 
 
-def _changing(ctx: Context) -> set[ast.ClassDef]:
-    """Return the classes of the file that derive from `ScriptModule`, directly or through another class of the file."""
-    return ctx.uses.once(_changing, lambda: _derived(ctx))
-
-
 def _derived(ctx: Context) -> set[ast.ClassDef]:
+    """Return the classes of the file that derive from `ScriptModule`, directly or through another class of the file."""
     found = [
         use.place.statement
         for use in ctx.uses.found
@@ -158,25 +156,23 @@ def _rebased(use: Use, ctx: Context) -> Change:
     return ctx.renamed(use, "torch.nn.Module")
 
 
-def _named_so(ctx: Context) -> Iterator[ast.Attribute]:
-    """Find the places of the file that read an attribute that only a TorchScript module has."""
-    for node in ctx.uses.flow.parents:
-        if isinstance(node, ast.Attribute) and node.attr in _SCRIPT_ONLY:
-            yield node
-
-
 def _script_only(definition: ast.ClassDef, ctx: Context) -> Iterator[str]:
     """Find the TorchScript-only attributes that the file reads from instances of the class."""
     inside = {node for part in definition.body for node in ast.walk(part)}
-    for node in ctx.uses.once(_SCRIPT_ONLY, lambda: list(_named_so(ctx))):
+    readers = ctx.uses.once(
+        _SCRIPT_ONLY,
+        lambda: [
+            node
+            for node in ctx.uses.flow.parents
+            if isinstance(node, ast.Attribute) and node.attr in _SCRIPT_ONLY
+        ],
+    )
+    for node in readers:
         owner: ast.AST | None = node.value
         if isinstance(owner, ast.Name) and owner.id == "self" and node in inside:
             yield node.attr
         if isinstance(owner, ast.Name):
             owner = next((d for s in ctx.uses.scopes.all if (d := ctx.uses.flow.definition(owner, s))), None)
-        if (
-            isinstance(owner, ast.Call)
-            and isinstance(owner.func, ast.Name)
-            and owner.func.id == definition.name
-        ):
-            yield node.attr
+        match owner:
+            case ast.Call(func=ast.Name(id=name)) if name == definition.name:
+                yield node.attr

@@ -77,7 +77,10 @@ def _mended(scripted: ast.AST | None, use: Use, ctx: Context) -> Iterator[tuple[
             )
         _asks(function, ctx)
         if any(isinstance(node, (ast.Raise, ast.Assert)) for node in walk(function)):
-            _caught(ctx)
+            for mention in ctx.project.uses(*ERRORS):
+                if mention.kind is not Kind.IMPORT:
+                    place = f"{mention.path}:{mention.line}"
+                    raise NoFix(f"the code raises a `torch.jit.Error`, which {place} handles")
 
 
 def _differences(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> list[Difference]:
@@ -85,7 +88,9 @@ def _differences(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context)
 
 
 def _no_python(difference: Difference) -> NoFix:
-    return NoFix(f"the code is not plain Python: line {_line(difference.node)} {difference.reason}")
+    return NoFix(
+        f"the code is not plain Python: line {getattr(difference.node, 'lineno', 0)} {difference.reason}"
+    )
 
 
 def _asks(function: ast.AST, ctx: Context) -> None:
@@ -98,12 +103,6 @@ def _asks(function: ast.AST, ctx: Context) -> None:
             raise NoFix(
                 f"line {use.node.lineno} checks whether the code is scripted, and would take the other branch"
             )
-
-
-def _caught(ctx: Context) -> None:
-    for mention in ctx.project.uses(*ERRORS):
-        if mention.kind is not Kind.IMPORT:
-            raise NoFix(f"the code raises a `torch.jit.Error`, which {mention.path}:{mention.line} handles")
 
 
 def reached(root: ast.AST | None, scope: Scope, ctx: Context) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -129,7 +128,3 @@ def _reached(
             followed = (*_Function, ast.ClassDef) if isinstance(root, ast.ClassDef) else _Function
             if isinstance(callee, followed) and callee not in found:
                 found.append(callee)
-
-
-def _line(node: ast.AST) -> int:
-    return getattr(node, "lineno", 0)

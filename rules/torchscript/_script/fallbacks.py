@@ -44,7 +44,8 @@ def _without_arm(use: Use, ctx: Context) -> Change | None:
             value = decided(node.test, use, ctx)
             if value is not None and inner.statement in (node.orelse if value else node.body):
                 return ctx.decided(outer, value)
-        if isinstance(node, ast.Try) and _compiles(node, use, ctx) and _is_in_handler(node, inner):
+        in_handler = any(inner.statement in handler.body for handler in getattr(node, "handlers", ()))
+        if isinstance(node, ast.Try) and in_handler and _compiles(node, use, ctx):
             return _without_handler(node, outer, inner, ctx)
     return None
 
@@ -113,10 +114,6 @@ def _compiles(node: ast.Try, use: Use, ctx: Context) -> bool:
         if not ctx.is_named(function, use, "torch.compile"):
             return False
     return len(node.body) == 1 and not node.orelse and not node.finalbody
-
-
-def _is_in_handler(node: ast.Try, inner: Place) -> bool:
-    return any(inner.statement in handler.body for handler in node.handlers)
 
 
 def _without_handler(node: ast.Try, outer: Place, inner: Place, ctx: Context) -> Change:

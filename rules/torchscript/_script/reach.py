@@ -44,11 +44,9 @@ def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object]
     scopes = ctx.uses.scopes.by_node
     functions = reached(root, use.place.scope, ctx)
     if all(_is_closed(function, scopes.get(function, use.place.scope), ctx) for function in functions):
-        yield REACHES, (("lines", " ".join(f"{_first(f)}-{f.end_lineno}" for f in functions)),)
-
-
-def _first(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    return min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+        firsts = [min([f.lineno, *(decorator.lineno for decorator in f.decorator_list)]) for f in functions]
+        spans = (f"{first}-{f.end_lineno}" for first, f in zip(firsts, functions, strict=True))
+        yield REACHES, (("lines", " ".join(spans)),)
 
 
 def _is_closed(function: ast.AST, scope: Scope, ctx: Context) -> bool:

@@ -89,6 +89,14 @@ _TENSORS = frozenset(
     ]
 )
 """The functions that return several tensors: a list in TorchScript, a tuple in Python."""
+_DISPLAYS = {
+    ast.List: "list",
+    ast.ListComp: "list",
+    ast.Tuple: "tuple",
+    ast.Dict: "dict",
+    ast.DictComp: "dict",
+}
+_CONVERSIONS = frozenset({"int", "float", "bool", "str", "list"})
 _VIEWS = frozenset({"keys", "values", "items"})
 _NUMBERS = {"item": NOTHING, "dim": "int", "numel": "int", "nelement": "int", "ndimension": "int"}
 _TENSOR_ATTRIBUTES = {
@@ -126,12 +134,8 @@ class Typed:
             return found - _ARGUMENTS if node.lineno > self._afresh.get(node.id, node.lineno) else found
         if isinstance(node, ast.Constant):
             return frozenset({type(node.value).__name__}) if node.value is not None else NOTHING
-        if isinstance(node, (ast.List, ast.ListComp)):
-            return frozenset({"list"})
-        if isinstance(node, ast.Tuple):
-            return frozenset({"tuple"})
-        if isinstance(node, (ast.Dict, ast.DictComp)):
-            return frozenset({"dict"})
+        if type(node) in _DISPLAYS:
+            return frozenset({_DISPLAYS[type(node)]})
         if isinstance(node, ast.IfExp):
             return self(node.body) | self(node.orelse)
         if isinstance(node, ast.UnaryOp):
@@ -139,7 +143,8 @@ class Typed:
         if isinstance(node, ast.Attribute):
             return self._attribute(node)
         if isinstance(node, ast.Subscript):
-            return self._subscript(node)
+            whole = self(node.value)
+            return whole if isinstance(node.slice, ast.Slice) else self._item(whole)
         if isinstance(node, ast.BinOp):
             return self._operation(node)
         if isinstance(node, ast.Call):
@@ -174,10 +179,6 @@ class Typed:
             return frozenset({"Tensor"})
         return NOTHING
 
-    def _subscript(self, node: ast.Subscript) -> Types:
-        whole = self(node.value)
-        return whole if isinstance(node.slice, ast.Slice) else self._item(whole)
-
     def _operation(self, node: ast.BinOp) -> Types:
         left, right = self(node.left), self(node.right)
         if isinstance(node.op, ast.Add) and (left | right) & (TUPLES | LISTS | {"tuple"}):
@@ -193,15 +194,9 @@ class Typed:
     def _call(self, node: ast.Call) -> Types:
         name = leaf(node.func)
         if isinstance(node.func, ast.Name):
-            plain = {
-                "int": "int",
-                "len": "int",
-                "float": "float",
-                "bool": "bool",
-                "str": "str",
-                "list": "list",
-            }
-            return frozenset({plain[name]}) if name in plain else NOTHING
+            if name == "len":
+                return frozenset({"int"})
+            return frozenset({name} & _CONVERSIONS)
         if not isinstance(node.func, ast.Attribute) or name is None:
             return NOTHING
         owner = self(node.func.value)
@@ -212,17 +207,14 @@ class Typed:
         if name == "where" and len(node.args) == 1:
             return frozenset({"tensors"})
         if name in _TENSORS and not (owner & {"str", "sizes"}):
-            return (
-                frozenset({"str"})
-                if node.args and string(node.args[0]) is not None
-                else frozenset({"tensors"})
-            )
+            # `"a b".split(" ")` of a string whose type is unknown: only strings are split at a string.
+            splits_text = bool(node.args) and string(node.args[0]) is not None
+            return frozenset({"str" if splits_text else "tensors"})
         if name in _VIEWS and not node.args and (not owner or owner & {"Dict", "dict"}):
             return frozenset({"view"})
         if name in _NUMBERS:
             return frozenset(_NUMBERS[name] and {_NUMBERS[name]})  # type: ignore[arg-type]
-        is_torch = isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F")
-        if is_torch:
+        if isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F"):
             numbers = self.arguments(node) if name in NUMERIC else NOTHING
             return NOTHING if numbers and numbers <= NUMBERS else frozenset({"Tensor"})
         return frozenset({"Tensor"}) if "Tensor" in owner else NOTHING
