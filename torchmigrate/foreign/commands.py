@@ -31,9 +31,8 @@ def archives(language: str, view: str) -> Iterator[ForeignUse]:
     """Find the downloads of libtorch: by `wget` and `curl`, by CMake, by Bazel."""
     for match in _ARCHIVE.finditer(without_comments(language, view)):
         version, variant = _VERSION.search(match[0]), _VARIANT.search(match[0])
-        told = [version[1]] if version else []
-        told += [f"({variant[1]})"] if variant else []
-        yield ForeignUse("libtorch.zip", Span(*match.span()), version=" ".join(told))
+        text = f"{version[1] if version else ''} {f'({variant[1]})' if variant else ''}".strip()
+        yield ForeignUse("libtorch.zip", Span(*match.span()), version=text)
 
 
 def archived(view: str) -> Iterator[ForeignUse]:

@@ -83,7 +83,7 @@ class Namespaces:
             return None
         first, rest = names[0], list(names[1:])
         if absolute:
-            return _official([first, *rest]) if first == "torch" else None
+            return _official(names) if first == "torch" else None
         around = [scope.namespace for scope in self._scopes if scope.namespace]
         for depth in range(len(around), 0, -1):
             inside = "::".join([*around[:depth], first])
@@ -96,7 +96,7 @@ class Namespaces:
             if first in scope.declared:
                 return None
         if first == "torch":
-            return _official([first, *rest])
+            return _official(names)
         for length in range(len(names) - 1, 0, -1):
             opened = self._known.get("::".join(names[:length]))
             target = opened.aliases.get(names[length], "::") if opened is not None else "::"
@@ -105,16 +105,11 @@ class Namespaces:
         for scope in reversed(self._scopes):
             for used in (*scope.used, *scope.handed):
                 is_bare = first in _BARE and (used in scope.used or not around)
-                if rest and used == "torch" and first == "jit":
-                    return _official(["torch", first, *rest])
-                if used.startswith(JIT) and (is_bare or (rest and first in ("script", "mobile"))):
-                    return _official([*used.split("::"), first, *rest])
                 if used == "torch" and first == "jit":
-                    return "torch::jit"
-        inside_of = "::".join(around)
-        if inside_of == "torch" and first == "jit" and rest:
-            return _official(["torch", first, *rest])
-        return None
+                    return _official(["torch", *names])
+                if used.startswith(JIT) and (is_bare or (rest and first in ("script", "mobile"))):
+                    return _official([*used.split("::"), *names])
+        return _official(["torch", *names]) if around == ["torch"] and first == "jit" and rest else None
 
 
 def _official(names: Sequence[str]) -> str:

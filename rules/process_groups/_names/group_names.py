@@ -52,14 +52,6 @@ class GroupName:
         return self.anew or template("{group}", group=self.group)
 
 
-@dataclass(frozen=True, slots=True)
-class KeptName:
-    """A name whose group is unknown."""
-
-    holder: str
-    """What stores the name: "the parameter `group_name`"."""
-
-
 def name_of_group(node: ast.expr, scope: Scope, ctx: Context) -> GroupName | None:
     """Return the group whose name an expression gives, if the expression itself shows the group."""
     if isinstance(node, ast.Attribute) and node.attr == "group_name":
@@ -96,8 +88,10 @@ def _gets_name(call: ast.Call, scope: Scope, ctx: Context) -> bool:
     return name is not None and leaf(name.group) == function.args.args[0].arg
 
 
-def handed_over(node: ast.expr, use: Use, ctx: Context) -> GroupName | KeptName | None:
-    """Return what is known about a group's name in an argument; None for anything that is not certainly one."""
+def handed_over(node: ast.expr, use: Use, ctx: Context) -> GroupName | str | None:
+    """Return what a group's name in an argument comes from: the expression that shows the group, or else the place that
+    stores the name, "the parameter `group_name`". None for anything that is not certainly a group's name.
+    """
     scope = use.place.scope
     direct = name_of_group(node, scope, ctx)
     if direct is not None:
@@ -110,11 +104,11 @@ def handed_over(node: ast.expr, use: Use, ctx: Context) -> GroupName | KeptName 
     return _kept(node, scope, ctx)
 
 
-def _kept(node: ast.expr, scope: Scope, ctx: Context) -> KeptName | None:
+def _kept(node: ast.expr, scope: Scope, ctx: Context) -> str | None:
     if isinstance(node, ast.Name):
         bindings = scope.find_bindings(node.id)
         if len(bindings) == 1 and isinstance(bindings[0].node, ast.arg) and is_name(bindings[0].node):
-            return KeptName(f"the parameter `{node.id}`")
+            return f"the parameter `{node.id}`"
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS:
         own = _class_around(scope)
         stores = [
@@ -130,7 +124,7 @@ def _kept(node: ast.expr, scope: Scope, ctx: Context) -> KeptName | None:
             )
             for value, place in stores
         ):
-            return KeptName(f"`{ctx.text(node)}`")
+            return f"`{ctx.text(node)}`"
     return None
 
 

@@ -13,7 +13,7 @@ from torchmigrate.semantics.dataflow import is_located
 from .._operators.functions import bound_around
 from .._operators.operators import is_part_of_one
 from .collectives import TAKERS, group_argument, taker
-from .group_names import GroupName, KeptName, handed_over
+from .group_names import GroupName, handed_over
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -34,10 +34,8 @@ def finding(use: Use, ctx: Context) -> Iterator[Finding]:
     if isinstance(name, GroupName):
         message = f"`{ctx.text(argument)}` is passed to `{callee}`, which takes the process group itself"
         yield ctx.finding(use, message, fix=lambda: _fix(name, argument, ctx), span=span)
-    elif isinstance(name, KeptName) and not is_part_of_one(use, ctx):
-        message = (
-            f"{name.holder} is a group's name, passed to `{callee}`, which takes the process group itself"
-        )
+    elif not is_part_of_one(use, ctx):
+        message = f"{name} is a group's name, passed to `{callee}`, which takes the process group itself"
         hint = "store the ProcessGroup instead of its name, and pass the group"
         yield ctx.finding(use, message, span=span, hint=hint)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from torchmigrate.api import Fix, NoFix, Safety
 from torchmigrate.model.findings import Change
 from torchmigrate.model.versions import Version
 from torchmigrate.rewrite.changes import replace
+from torchmigrate.semantics.guards import version_of
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _COMPILE: Version = (2, 0)
 """The torch release that added `torch.compile`; older ones are not supported."""
+_VERSION = ("torch.__version__", "torch.version.__version__")
 _TITLE = "Remove the branch that no supported torch reaches"
 
 
@@ -60,7 +61,7 @@ def decided(test: ast.expr, use: Use, ctx: Context) -> bool | None:
         is_compile = isinstance(name, ast.Constant) and name.value == "compile"
         return True if is_compile and ctx.is_named(test.args[0], use, "torch") else None
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and _is_version(test.left, use, ctx):
-        bound = _version(test.comparators[0])
+        bound = version_of(test.comparators[0])
         if bound is not None and isinstance(test.ops[0], (ast.GtE, ast.Lt)) and bound <= ctx.options.minimum:
             return isinstance(test.ops[0], ast.GtE)
     return None
@@ -74,34 +75,16 @@ def _is_version(node: ast.expr, use: Use, ctx: Context, depth: int = 3) -> bool:
     if not isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
         return False
     if isinstance(node, ast.Attribute):
-        return ctx.is_named(node, use, "torch.__version__", "torch.version.__version__")
+        return ctx.is_named(node, use, *_VERSION)
     if isinstance(node, ast.Subscript):
         head = isinstance(node.slice, ast.Slice) and node.slice.lower is None
         return head and _is_version(node.value, use, ctx, depth)
     return any(
-        ctx.is_named(part, use, "torch.__version__", "torch.version.__version__")
-        for part in ast.walk(node)
-        if isinstance(part, ast.Attribute)
+        ctx.is_named(part, use, *_VERSION) for part in ast.walk(node) if isinstance(part, ast.Attribute)
     ) and not any(
         isinstance(part, ast.Subscript) and not isinstance(part.slice, (ast.Slice, ast.Constant))
         for part in ast.walk(node)
     )
-
-
-def _version(node: ast.expr) -> Version | None:
-    """Return the version in ``"2.1"``, ``(2, 1)``, ``parse("2.1.0")``."""
-    if isinstance(node, ast.Call) and len(node.args) == 1:
-        return _version(node.args[0])
-    if isinstance(node, ast.Tuple):
-        numbers = [e.value for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, int)]
-        return (
-            (numbers[0], numbers[1] if len(numbers) > 1 else 0)
-            if len(numbers) == len(node.elts) >= 1
-            else None
-        )
-    text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-    match = re.match(r"(\d+)(?:\.(\d+))?", text)
-    return (int(match[1]), int(match[2] or 0)) if match else None
 
 
 def _compiles(node: ast.Try, use: Use, ctx: Context) -> bool:

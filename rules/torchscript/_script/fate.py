@@ -153,10 +153,8 @@ def _given(place: ast.expr, call: ast.Call, scope: Scope, ctx: Context, depth: i
     if _TELLS.search(name):
         raise NoFix(f"{line}, which may inspect it")
     helper = _helper(call, scope, ctx)
-    if helper is None or not depth:
-        raise NoFix(f"{line}, which may do anything with it")
-    parameter = parameter_of(helper, place, call)
-    if parameter is None:
+    parameter = parameter_of(helper, place, call) if helper is not None and depth else None
+    if helper is None or parameter is None:
         raise NoFix(f"{line}, which may do anything with it")
     inner = ctx.uses.scopes.by_node[helper]
     for read in ctx.uses.flow.reaching(parameter, inner).reads:
@@ -213,30 +211,23 @@ def _elsewhere(name: str, scope: Scope, ctx: Context) -> None:
     """Raise NoFix where another file that imports this module does more with ``name`` than call it."""
     if scope.parent is not None:
         return
-    for other, line in ctx.project.spelling(_observed(name), beside=ctx.source.path, among=importers(ctx)):
+    read = rf"\b{name}\.(?:{'|'.join(_SCRIPT_FUNCTION_ONLY)})\b(?!\s*=[^=])"
+    given = rf"\b(?!(?:import|{'|'.join(sorted(_TAKES_FUNCTIONS))})\()\w+\(\s*(?:(?!self\b|cls\b)\w+\.)?{name}\s*[,)]"
+    # A file that defines the name itself speaks of its own function.
+    others = rf"(?m)\A(?![\s\S]*^(?:def|class)[ \t]+{name}\b)"
+    sought = (name,), (f"{read}|{given}", others)
+    for other, line in ctx.project.spelling(sought, beside=ctx.source.path, among=importers(ctx)):
         raise NoFix(f"{ctx.project.shown(other)}:{line} does more with `{name}` than call it")
 
 
 def importers(ctx: Context) -> list[str]:
     """Return the other files of the project that may import this module, or something from it."""
     path = os.path.abspath(ctx.source.path)
-    return [importer for importer, _ in ctx.project.spelling(_imported(path), beside=path)]
-
-
-def _imported(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the search for files that import the module at a path, or something from it."""
     stem = os.path.splitext(os.path.basename(path))[0]
     module = re.escape(os.path.basename(os.path.dirname(path)) if stem == "__init__" else stem)
     names = (
         rf"from\s+{_PROJECTS}[\w.]*\b{module}\s+import\b|import\s+{_PROJECTS}[\w.]*\b{module}\b"
         rf"|from\s+{_PROJECTS}[\w.]+\s+import\b.*\b{module}\b"
     )
-    return (module,), (rf"(?m)^[ \t]*(?:{names})",)
-
-
-def _observed(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the search for files that read ScriptFunction attributes, or pass the function on, without defining it."""
-    read = rf"\b{name}\.(?:{'|'.join(_SCRIPT_FUNCTION_ONLY)})\b(?!\s*=[^=])"
-    given = rf"\b(?!(?:import|{'|'.join(sorted(_TAKES_FUNCTIONS))})\()\w+\(\s*(?:(?!self\b|cls\b)\w+\.)?{name}\s*[,)]"
-    others = rf"(?m)\A(?![\s\S]*^(?:def|class)[ \t]+{name}\b)"
-    return (name,), (f"{read}|{given}", others)
+    sought = (module,), (rf"(?m)^[ \t]*(?:{names})",)
+    return [importer for importer, _ in ctx.project.spelling(sought, beside=path)]

@@ -69,8 +69,7 @@ def _leaves(value: ast.expr, use: Use, ctx: Context) -> bool:
 
 def _is_first(returned: ast.expr, given: ast.arguments) -> bool:
     positional = [*given.posonlyargs, *given.args]
-    if isinstance(
-        returned, ast.IfExp
-    ):  # `f if f is not None else lambda f: f`, where it can be called without a function
+    # `f if f is not None else lambda f: f` can also be called without a function.
+    if isinstance(returned, ast.IfExp):
         returned = returned.body
     return isinstance(returned, ast.Name) and bool(positional) and returned.id == positional[0].arg

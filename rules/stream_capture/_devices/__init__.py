@@ -1,1 +1,0 @@
-"""Facts about the device where a use is reached."""
