@@ -59,13 +59,13 @@ def ask(
 
 def watching(name: str, rules: Sequence[Rule]) -> Rule | None:
     """Return the rule with the longest pattern that matches ``name``, if any does."""
-    best: tuple[int, Rule | None] = (-1, None)
-    for rule in rules:
-        for pattern in rule.foreign:
-            fits = name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
-            if fits and len(pattern) > best[0]:
-                best = (len(pattern), rule)
-    return best[1]
+    matching = (
+        (pattern, rule)
+        for rule in rules
+        for pattern in rule.foreign
+        if (name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern)
+    )
+    return max(matching, key=lambda found: len(found[0]), default=("", None))[1]
 
 
 def _checked(rule: Rule, use: ForeignUse, context: ForeignContext) -> list[Finding]:

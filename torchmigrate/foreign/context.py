@@ -106,17 +106,10 @@ class ForeignContext:
         severity: Severity | None = None,
     ) -> Finding:
         """Return a finding of the current rule at a use; ``message`` and ``hint`` default to those of the rule."""
-        rule = self.rule
         symbol = f"{use.name.removeprefix('class ')} {use.version}".rstrip()
-        text = rule.worded(message or rule.message, symbol)
-        return finding(
-            rule.code,
-            text,
-            severity or self.severity,
-            self.source,
-            use.span,
-            hint=hint or rule.recipe or None,
-        )
+        text = self.rule.worded(message or self.rule.message, symbol)
+        hint = hint or self.rule.recipe or None
+        return finding(self.rule.code, text, severity or self.severity, self.source, use.span, hint=hint)
 
     @property
     def severity(self) -> Severity:

@@ -12,20 +12,8 @@ from torchmigrate.foreign.use import ForeignUse
 from torchmigrate.model.findings import Span
 
 _DECLARING = frozenset(
-    {
-        "class",
-        "interface",
-        "object",
-        "enum",
-        "struct",
-        "trait",
-        "record",
-        "fun",
-        "fn",
-        "type",
-        "typealias",
-        "namespace",
-    }
+    {"class", "interface", "object", "enum", "struct", "trait", "record", "namespace"}
+    | {"fun", "fn", "type", "typealias"}
 )
 
 

@@ -47,8 +47,8 @@ _MESON = re.compile(
 _XMAKE = re.compile(
     r"\badd_requires\s*\([^()]*?[\"'](?P<whole>(?:\w+::)?(?:libtorch(?:-bin)?|Torch)(?:[ /]+(?P<version>[^\"']+))?)[\"']"
 )
-_ACCESSOR = re.compile(r"(?<![\w.])libs\.[\w.]*?pytorch(?:\.(?!get\b)\w+)*")
-_JNI = re.compile(r"(?<![\w./-])pytorch_jni(?:_lite)?(?![\w-])")
+_ACCESSOR = re.compile(r"(?<![\w.])(?P<whole>libs\.[\w.]*?pytorch(?:\.(?!get\b)\w+)*)")
+_JNI = re.compile(r"(?<![\w./-])(?P<whole>pytorch_jni(?:_lite)?)(?![\w-])")
 _NUMBER = re.compile(r"\d[\w.+-]*")
 
 
@@ -62,8 +62,11 @@ _PACKAGES = {
     "nuget": (_NUGET, "NuGet {name}"),
     "pods": (_POD, "{name}"),
     "gomod": (_GO, "module gotch"),
+    "djl": (_ASKED, "ai.djl.pytorch:{artifact}"),
+    "accessor": (_ACCESSOR, "{whole}"),  # whose meaning is written in a version catalog, another file
+    "jni": (_JNI, "library {whole}"),
 }
-"""By language: the pattern of a required package, and the name of the use, made of the groups of the pattern."""
+"""By language, or by kind of reference: the pattern of a required package, and the name of the use, made of the groups of the pattern."""
 
 
 def find_packages(language: str, view: str, patterns: str = "") -> Iterator[ForeignUse]:
@@ -87,19 +90,13 @@ def coordinate(text: str) -> tuple[str, str] | None:
 
 def gradle(view: str) -> Iterator[ForeignUse]:
     """Find the dependencies of a Gradle script in Groovy or Kotlin."""
-    text = without_comments("gradle", view)
-    for match in _GRADLE.finditer(text):
+    for match in _GRADLE.finditer(without_comments("gradle", view)):
         artifact = match["artifact"] or match["name"]
         span = Span(*match.span("whole" if match["whole"] else "parts"))
         yield ForeignUse(f"org.pytorch:{artifact}", span, version=_number(match["version"] or match["last"]))
-    for match in _ASKED.finditer(text):
-        name, span = f"{_DJL}:{match['artifact']}", Span(*match.span("whole"))
-        yield ForeignUse(name, span, version=_number(match["version"]))
-    # What an accessor like `libs.pytorch.android` stands for is written in a version catalog, another file.
-    for match in _ACCESSOR.finditer(text):
-        yield ForeignUse(match[0], Span(*match.span()))
     # Kotlin Multiplatform declares pods in its Gradle script.
-    yield from find_packages("gradle", view, "pods")
+    for patterns in ("djl", "accessor", "pods"):
+        yield from find_packages("gradle", view, patterns)
 
 
 def catalog(view: str) -> Iterator[ForeignUse]:
@@ -169,8 +166,7 @@ def cmake(view: str) -> Iterator[ForeignUse]:
         if begins_in_string("cmake", text, match.start()):
             continue
         yield ForeignUse("find_package(Torch)", Span(*match.span()), version=match["version"] or "")
-    for match in _JNI.finditer(text):
-        yield ForeignUse(f"library {match[0]}", Span(*match.span()))
+    yield from find_packages("cmake", view, "jni")
 
 
 def _number(text: object) -> str:

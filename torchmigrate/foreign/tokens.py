@@ -67,13 +67,8 @@ def _tokens(language: str, text: bytes, offset: int) -> Iterator[Token]:
 def _macro(language: str, node: Node, offset: int) -> Iterator[Token]:
     text = node.text or b""
     if included := _INCLUDED.match(text):  # of an #import
-        start = node.start_byte + offset
-        yield Token(
-            STRING,
-            included[1].decode("utf-8", "replace")[1:-1],
-            start + included.start(1),
-            start + included.end(1),
-        )
+        start, path = node.start_byte + offset, included[1].decode("utf-8", "replace")[1:-1]
+        yield Token(STRING, path, start + included.start(1), start + included.end(1))
     elif b"torch" in text or b"jit" in text:
         yield from _tokens(language, text, node.start_byte + offset)
 

@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 ASKS = (*BASES, *METHODS, *BODIES_ASK, *TRACES_ASKS, *escaping.ASKS)
 """The symbols that a rule lists in its ``asks`` to call the function below."""
 _SCRIPT_ONLY = frozenset(
-    [
+    {
         "define",
         "save",
         "save_to_buffer",
         "graph",
         "inlined_graph",
+        "graph_for",
         "code",
         "code_with_constants",
-        "graph_for",
         "copy",
-    ]
+    }
 )
 
 

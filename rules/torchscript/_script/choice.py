@@ -27,15 +27,7 @@ _ARGUES = re.compile(
 )
 _COMPILES = re.compile(r"compile|dynamo|inductor", re.IGNORECASE)
 _SIZED_BY_VALUES = frozenset(
-    [
-        "nonzero",
-        "bincount",
-        "argwhere",
-        "masked_select",
-        "unique",
-        "unique_consecutive",
-        "repeat_interleave",
-    ]
+    {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave"}
 )
 _DIFFERENTIATES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("create_graph",), (r"\bcreate_graph\s*(?::\s*\w+\s*)?=(?!=)\s*(?!False\b)",)),
@@ -47,27 +39,8 @@ _DIFFERENTIATES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 """The spellings of second derivatives, batched gradients and forward mode; torch 2.13 rejects each in compiled code."""
 _SMALL = 12
 _HEAVY = frozenset(
-    [
-        "matmul",
-        "mm",
-        "bmm",
-        "baddbmm",
-        "addmm",
-        "einsum",
-        "linear",
-        "conv1d",
-        "conv2d",
-        "conv3d",
-        "embedding",
-        "scaled_dot_product_attention",
-        "sort",
-        "topk",
-        "cumsum",
-        "inverse",
-        "svd",
-        "cdist",
-        "fft",
-    ]
+    {"matmul", "mm", "bmm", "baddbmm", "addmm", "einsum", "linear", "conv1d", "conv2d", "conv3d", "cdist"}
+    | {"embedding", "scaled_dot_product_attention", "sort", "topk", "cumsum", "inverse", "svd", "fft"}
 )
 
 

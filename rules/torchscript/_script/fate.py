@@ -25,45 +25,18 @@ ASKS = (*SAVES, "torch.jit.ScriptFunction")
 """The symbols that a rule lists in its ``asks`` to call `check`."""
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+_GRAPHS = ("graph", "inlined_graph", "graph_for")
 _SCRIPT_FUNCTION_ONLY = (
-    *(
-        "graph",
-        "inlined_graph",
-        "graph_for",
-        "code",
-        "code_with_constants",
-        "schema",
-        "name",
-        "qualified_name",
-    ),
-    *("save", "save_to_buffer", "_save_for_lite_interpreter", "get_debug_state"),
+    *(*_GRAPHS, "code", "code_with_constants", "schema", "name", "qualified_name", "get_debug_state"),
+    *("save", "save_to_buffer", "_save_for_lite_interpreter"),
 )
 _TELLS = re.compile(
     r"assert|register|isinstance|is_?script|dump|pickle|save|export|lower|convert", re.IGNORECASE
 )
 _TAKES_FUNCTIONS = frozenset(
-    [
-        "map",
-        "filter",
-        "partial",
-        "reduce",
-        "print",
-        "callable",
-        "timeit",
-        "Timer",
-        "wraps",
-        "vmap",
-        "grad",
-        "jacrev",
-        "jacfwd",
-        "checkpoint",
-        "gradcheck",
-        "gradgradcheck",
-        "apply",
-        "apply_",
-        "compile",
-        "staticmethod",
-    ]
+    {"map", "filter", "partial", "reduce", "wraps", "staticmethod", "callable", "print", "timeit", "Timer"}
+    | {"vmap", "grad", "jacrev", "jacfwd", "checkpoint", "gradcheck", "gradgradcheck", "compile"}
+    | {"apply", "apply_"}
 )
 """Functions that only call the function in their arguments."""
 _PROJECTS = r"(?!torch\b)"
@@ -192,12 +165,7 @@ def parameter_of(
 def _kept(place: ast.expr, ctx: Context) -> None:
     """Raise NoFix where a function in an attribute or container may be inspected instead of called."""
     for node in ctx.uses.flow.parents:
-        if isinstance(node, ast.Attribute) and node.attr in (
-            "graph",
-            "inlined_graph",
-            "graph_for",
-            "save_to_buffer",
-        ):
+        if isinstance(node, ast.Attribute) and node.attr in (*_GRAPHS, "save_to_buffer"):
             raise NoFix(f"line {place.lineno} stores it where line {node.lineno} may read its `.{node.attr}`")
     saving = ctx.project.uses(*ASKS, kinds=frozenset(Kind) - {Kind.IMPORT, Kind.ANNOTATION})
     if saving:

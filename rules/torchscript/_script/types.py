@@ -19,74 +19,17 @@ LISTS = frozenset({"list", "List"})
 _ARGUMENTS = frozenset({"List", "Dict"})
 
 NUMERIC = frozenset(
-    [
-        "acos",
-        "acosh",
-        "add",
-        "angle",
-        "asin",
-        "asinh",
-        "atan",
-        "atan2",
-        "atanh",
-        "ceil",
-        "copysign",
-        "cos",
-        "cosh",
-        "div",
-        "eq",
-        "erf",
-        "erfc",
-        "exp",
-        "expm1",
-        "floor",
-        "fmod",
-        "gcd",
-        "ge",
-        "gt",
-        "isfinite",
-        "isinf",
-        "isnan",
-        "ldexp",
-        "le",
-        "lgamma",
-        "log",
-        "log10",
-        "log1p",
-        "lt",
-        "mul",
-        "ne",
-        "neg",
-        "polar",
-        "pow",
-        "remainder",
-        "round",
-        "sin",
-        "sinh",
-        "sqrt",
-        "sub",
-        "tan",
-        "tanh",
-        "frexp",
-    ]
+    {"acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "sin", "sinh", "tan", "tanh"}
+    | {"exp", "expm1", "ldexp", "log", "log10", "log1p", "pow", "sqrt", "erf", "erfc", "lgamma"}
+    | {"add", "sub", "mul", "div", "fmod", "remainder", "neg", "gcd", "ceil", "floor", "round", "frexp"}
+    | {"eq", "ne", "ge", "gt", "le", "lt", "isfinite", "isinf", "isnan"}
+    | {"angle", "polar", "copysign"}
 )
 """Functions of `torch` that TorchScript also accepts with only numbers, by `torch._C._jit_get_all_schemas()`."""
 
 _TENSORS = frozenset(
-    [
-        "split",
-        "chunk",
-        "unbind",
-        "tensor_split",
-        "unsafe_chunk",
-        "unsafe_split",
-        "split_with_sizes",
-        "hsplit",
-        "vsplit",
-        "dsplit",
-        "meshgrid",
-        "broadcast_tensors",
-    ]
+    {"split", "chunk", "unbind", "tensor_split", "unsafe_chunk", "unsafe_split", "split_with_sizes"}
+    | {"hsplit", "vsplit", "dsplit", "meshgrid", "broadcast_tensors"}
 )
 """The functions that return several tensors: a list in TorchScript, a tuple in Python."""
 _DISPLAYS = {
