@@ -53,7 +53,9 @@ def _tokens(language: str, text: bytes, offset: int) -> Iterator[Token]:
         if kind == "preproc_arg":  # the grammar does not look into macros
             yield from _macro(language, node, offset)
         elif kind in _STRINGS:
-            yield Token(STRING, _value(node), node.start_byte + offset, node.end_byte + offset)
+            # What is around the value: quotes of any kind, prefixes like `R` or `@`, and the marks of raw strings.
+            value = re.sub(r"^[\w@$]*[\"'<(#`]+|[\"'>)#`]+$", "", _text(node))
+            yield Token(STRING, value, node.start_byte + offset, node.end_byte + offset)
             stack.extend(reversed([child for child in node.children if "interpol" in child.type]))
         elif node.child_count:
             stack.extend(reversed(node.children))
@@ -75,11 +77,6 @@ def _macro(language: str, node: Node, offset: int) -> Iterator[Token]:
 
 def _text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
-
-
-def _value(node: Node) -> str:
-    """Return the text between the quotes."""
-    return re.sub(r"^[\w@$]*[\"'<(#`]+|[\"'>)#`]+$", "", _text(node))
 
 
 def arguments(found: Sequence[Token], opening: int) -> Sequence[Token]:

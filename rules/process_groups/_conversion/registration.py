@@ -47,7 +47,8 @@ def registered(operators: Iterable[Operator], ctx: Context) -> Iterator[Insert]:
         raise NoFix(
             f"no place was found for `import {_MODULE}`, which an operator with a `ProcessGroup` needs"
         )
-    before = [statement for statement in of_torch if _order(statement) < (False, _MODULE)]
+    # isort sorts `import a.b` before `from a import b`, and each by the module.
+    before = [s for s in of_torch if isinstance(s, ast.Import) and _imported(s)[0] < _MODULE]
     at = before[-1] if before else of_torch[0]
     yield Insert(at, template(_IMPORT), after=bool(before))
 
@@ -58,8 +59,3 @@ def _imported(statement: ast.Import | ast.ImportFrom) -> list[str]:
         return [alias.name for alias in statement.names]
     module = statement.module or ""
     return [] if statement.level else [module, *(f"{module}.{alias.name}" for alias in statement.names)]
-
-
-def _order(statement: ast.Import | ast.ImportFrom) -> tuple[bool, str]:
-    """Return the key by which isort orders the imports of one section."""
-    return isinstance(statement, ast.ImportFrom), _imported(statement)[0]

@@ -107,23 +107,21 @@ class _Collector:
 
     def __init__(self, ctx: Context) -> None:
         self._resolve = ctx.uses.names.resolve
-        self._places = ctx.uses.scopes.places
         self.found: dict[str, Operator] = {}
         self._bodies: dict[ast.AST, Operator] = {}
         """The operators, by the function or call to which their name in the file is bound."""
         self._seen: set[ast.AST] = set()
         """The nodes that name an operator and are already handled."""
-        for place in self._places:
-            for node in expressions(place.statement):
-                if isinstance(node, ast.Call):
-                    self._define(node, place)
+        nodes = [(node, place) for place in ctx.uses.scopes.places for node in expressions(place.statement)]
+        for node, place in nodes:
+            if isinstance(node, ast.Call):
+                self._define(node, place)
         if self.found:
-            for place in self._places:
-                for node in expressions(place.statement):
-                    self._refer(node, place)
-            for place in self._places:
-                for node in expressions(place.statement):
-                    self._leave(node, place.scope)
+            # A registration may stand before another use in any order, so the rest is noted at the end.
+            for node, place in nodes:
+                self._refer(node, place)
+            for node, place in nodes:
+                self._leave(node, place.scope)
 
     def _define(self, call: ast.Call, place: Place) -> None:
         callee = self._called(call, place.scope)
@@ -247,14 +245,15 @@ class _Collector:
         self._seen.update((*ast.walk(call.func), *call.args[:1]))
 
     def _autograd(self, operator: Operator, call: ast.Call, position: int, scope: Scope) -> None:
-        backward = self._named(argument(call, position, "backward"), scope)
+        given = argument(call, position, "backward")
+        backward = self._named(given, scope)
         setup = next((k.value for k in call.keywords if k.arg == "setup_context"), None)
         context = self._named(setup, scope)
         if backward is None or (setup is not None and context is None):
             operator.unfollowed.append(call)
             return
         operator.backwards.append(backward)
-        self._seen.update(node for node in (argument(call, position, "backward"), setup) if node is not None)
+        self._seen.update(node for node in (given, setup) if node is not None)
         if context is not None:
             operator.setups.append(context)
         self._seen.update((*ast.walk(call.func), *call.args[:position]))

@@ -63,15 +63,11 @@ class Futures:
         made = [change for use in forks if use.call is not None for change in _called(use.call)]
         for use in forks:
             assert use.call is not None
-            self._follow(use.call)
+            for place in self.flow.places(use.call, self.scope):
+                self._sort(place)
         if any(use.call not in self.waited for use in waits):
             raise Escape("comes from another scope and is waited for here")
-        made += [self._taken_off(call) for call in self.waited]
-        return [*made, *self._annotations()]
-
-    def _follow(self, value: ast.expr) -> None:
-        for place in self.flow.places(value, self.scope):
-            self._sort(place)
+        return [*made, *map(self._taken_off, self.waited), *self._annotations()]
 
     def _sort(self, place: ast.expr) -> None:
         parent = self.flow.parents[place]

@@ -139,7 +139,7 @@ class Typed:
         if isinstance(node.func, ast.Name):
             if name == "len":
                 return frozenset({"int"})
-            return frozenset({name} & _CONVERSIONS)
+            return _CONVERSIONS & {name}
         if not isinstance(node.func, ast.Attribute) or name is None:
             return NOTHING
         owner = self(node.func.value)
