@@ -86,6 +86,7 @@ def _fix(use: Use, ctx: Context, operator: Operator, index: int) -> Fix:
     conversion = Conversion(ctx, group)
     changes = conversion.run(operator, index)
     converted = dict.fromkeys(found for found, _ in conversion.converted)
+    # The conversion runs first because it finds the other operators whose callers count as well.
     callers: dict[str, int] = {}
     for found in converted:
         for path, line in _elsewhere(found, ctx):

@@ -99,6 +99,7 @@ def _fix(use: Use, ctx: Context) -> Fix:
                 "code around the call catches the error that it raises on a build without the device; check for the device first"
             )
         initialized = "is_initialized" if name.endswith(("cuda", "xpu", "mtia")) else "is_available"
+        # Without the guard, `current_stream()` would initialize the device as a side effect.
         query = f"{{device}}.{initialized}() and {query}"
     if use.kind is Kind.REFERENCE:
         query = f"lambda: {query}"

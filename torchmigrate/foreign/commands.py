@@ -40,6 +40,7 @@ def archived(view: str) -> Iterator[ForeignUse]:
     text = without_comments("commands", view)
     values = {one["name"]: one["value"] for one in _SET.finditer(text)}
     for match in _ARCHIVER.finditer(text):
+        # `echo "torch-model-archiver …"` only prints the command.
         found = _SERIALIZED.search(match["arguments"])
         if found is None or "--model-file" in match["arguments"] or _SAID.search(text, 0, match.start()):
             continue

@@ -60,6 +60,7 @@ class ForeignContext:
         return f"{nearest.path}:{nearest.line}" if nearest is not None else ""
 
     def _distance(self, mention: Mention) -> tuple[int, str, int]:
+        # Each step of the relative path, up or down, is one separator.
         up = os.path.relpath(
             os.path.abspath(mention.path), os.path.dirname(os.path.abspath(self.source.path))
         )

@@ -76,6 +76,7 @@ class _Reader:
                     continue
                 if text in _TYPES and self._word(1) and self._mark(2) in ("{", ":", "final", ";"):
                     self.namespaces.innermost.declared.add(self.tokens[self.index + 1].text)
+                # The grammar splits the directives of Objective-C into a mark and a word.
                 elif text in ("include", "import") and self._mark(-1) in ("#", "@"):
                     yield from self._included()
                 else:
@@ -142,6 +143,7 @@ class _Reader:
         """Read ``#define NAME a::b``, which makes another name for ``a::b``."""
         self.index += 1
         name, after = self.tokens[self.index], self._at(1)
+        # A bracket right behind the name makes it a macro with parameters, which is no alias.
         if after is None or (after.text == "(" and after.start == name.end):
             return
         self.index += 1
@@ -227,6 +229,7 @@ class _Reader:
             self.index = start + 1
             return
         self.index += 2 * len(names) - 1
+        # Behind a dot or an arrow stands a member of an object, which belongs to no namespace.
         if before in (".", "->") or (len(names) == 1 and self._is_declared(start)):
             return
         name = self.namespaces.resolved(names, absolute=absolute)

@@ -104,6 +104,7 @@ class Namespaces:
                 return _official([*target.split("::"), *names[length + 1 :]])
         for scope in reversed(self._scopes):
             for used in (*scope.used, *scope.handed):
+                # Inside a namespace, a header's `using` is not enough: the namespace may declare the word in a file not read.
                 is_bare = first in _BARE and (used in scope.used or not around)
                 if used == "torch" and first == "jit":
                     return _official(["torch", *names])

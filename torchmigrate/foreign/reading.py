@@ -67,6 +67,7 @@ def read(path: str, text: bytes, links: Links | None = None) -> Reading:
             return _of_code(language, text, included)
         except NoGrammar:
             return Reading([ForeignUse(UNREAD, Span(*languages.place(language, text) or (0, 0)))])
+    # In Latin-1 each byte is one character, so that offsets into the view are byte offsets.
     view = text.decode("latin-1")
     find = _LINES.get(language) or partial(packages.find_packages, language)
     uses = [*find(view)]

@@ -66,6 +66,7 @@ class Bodies(Reading):
         if function.args.vararg or function.args.kwarg or index >= len(own):
             raise NoFix(f"the function in line {function.lineno} does not list its parameters")
         parameter = own[index]
+        # A default is a name as well, and no expression for its group is known.
         if parameter in with_default(function):
             raise NoFix(f"`{parameter.arg}` has a default in line {parameter.lineno}")
         if parameter.annotation is not None and not is_name(parameter):

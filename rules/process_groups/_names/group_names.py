@@ -55,6 +55,7 @@ class GroupName:
 def name_of_group(node: ast.expr, scope: Scope, ctx: Context) -> GroupName | None:
     """Return the group whose name an expression gives, if the expression itself shows the group."""
     if isinstance(node, ast.Attribute) and node.attr == "group_name":
+        # `self.group_name` is an attribute of the project's own class, and `self` is no process group.
         if isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS:
             return None
         return GroupName(node, node.value, doubt=_doubt(node.value, scope, ctx))

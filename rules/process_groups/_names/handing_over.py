@@ -49,6 +49,7 @@ def _fix(name: GroupName, argument: ast.expr, ctx: Context) -> Fix:
         return Fix((Replace(argument, name.written),), Safety.SAFE, title)
     variable = sole_variable(name.node, ctx)
     reads = variable[1] if variable is not None else []
+    # The variable can only hold the group if everything that reads the variable accepts one.
     follow_all = bool(reads) and all(_takes_group(read, ctx) for read in reads)
     stable = [read for read in (reads if follow_all else [argument]) if is_stable(name, read, ctx)]
     if argument in stable:

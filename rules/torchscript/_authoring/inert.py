@@ -52,6 +52,7 @@ def waits_for(use: Use, ctx: Context, *others: Mention, is_traced: bool = False)
     """
     uses = ctx.project.uses
     makers = [*uses(*AUTHORING, kinds=_MAKING), *uses(*BASES, kinds=(Kind.BASE,))]
+    # A trace runs functions as Python and reads no marker, unless something is compiled during the trace.
     if not is_traced and not uses(*_COMPILED_IN_TRACES, kinds=_MAKING - {Kind.IMPORT}):
         makers = [maker for maker in makers if maker.symbol not in TRACING]
     used = {(maker.path, maker.symbol) for maker in makers if maker.kind is not Kind.IMPORT}
@@ -79,5 +80,6 @@ def _noted(makers: Sequence[Mention], ctx: Context) -> dict[tuple[str, int], lis
     notes: dict[tuple[str, int], list[Mention]] = {}
     for note in ctx.project.uses(REACHES):
         notes.setdefault((note.path, note.line), []).append(note)
+    # Several scripts may share a line: unless all of them are noted, it is unknown what they compile.
     counted = Counter((maker.path, maker.line) for maker in makers)
     return {place: found for place, found in notes.items() if len(found) == counted[place]}

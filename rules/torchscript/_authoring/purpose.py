@@ -154,6 +154,7 @@ def is_unused(value: ast.expr, place: Place, ctx: Context) -> bool:
 def _is_shown(name: str, value: ast.expr, place: Place, ctx: Context) -> bool:
     """Whether a module scripts or traces new instances under one name, and nothing imports it: it shows that this works."""
     given = value.args[0] if isinstance(value, ast.Call) and value.args else None
+    # A model that the module goes on to use has a name of its own.
     is_rebound = len(place.scope.bindings[name]) > 1
     return is_rebound and isinstance(given, ast.Call) and place.scope.parent is None and not importers(ctx)
 

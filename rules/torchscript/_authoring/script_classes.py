@@ -43,6 +43,7 @@ _SCRIPT_ONLY = frozenset(
 
 def fix_of(ctx: Context) -> Fix:
     """Return the fix of all such classes of the file. Raises NoFix if one of them has to stay."""
+    # All findings of the file share this fix, so it is made once; a raised NoFix cannot be cached, a returned one can.
     found = ctx.uses.once(fix_of, lambda: _outcome(ctx))
     if isinstance(found, NoFix):
         raise found.with_traceback(None)

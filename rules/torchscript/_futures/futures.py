@@ -65,6 +65,7 @@ class Futures:
             assert use.call is not None
             for place in self.flow.places(use.call, self.scope):
                 self._sort(place)
+        # A wait for an unknown future would still need `torch.jit.wait`, while its fork may be gone.
         if any(use.call not in self.waited for use in waits):
             raise Escape("comes from another scope and is waited for here")
         return [*made, *map(self._taken_off, self.waited), *self._annotations()]

@@ -51,6 +51,7 @@ def check_body(scripted: ast.AST | None, use: Use, ctx: Context) -> None:
 
 def check_origin(scripted: ast.expr, use: Use, ctx: Context) -> None:
     """Raise NoFix where the file that a function, or the class of a module, is imported from is not plain Python."""
+    # Only a search in the text is affordable here: the file may be large, and no rule reads it now.
     among = sorted(path for path in imported_from(scripted, use, ctx) if path in ctx.project)
     for path, line in ctx.project.spelling(((".s",), (_SIZES_AS_LISTS,)), beside="", among=among):
         raise NoFix(

@@ -38,6 +38,7 @@ _DIFFERENTIATES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 )
 """The spellings of second derivatives, batched gradients and forward mode; torch 2.13 rejects each in compiled code."""
 _SMALL = 12
+"""The number of statements up to which a function is small."""
 _HEAVY = frozenset(
     {"matmul", "mm", "bmm", "baddbmm", "addmm", "einsum", "linear", "conv1d", "conv2d", "conv3d", "cdist"}
     | {"embedding", "scaled_dot_product_attention", "sort", "topk", "cumsum", "inverse", "svd", "fft"}
@@ -51,6 +52,7 @@ def eager(function: ast.AST | None, use: Use, ctx: Context) -> str | None:
     """
     if title := uncompiled("function", ctx):
         return title
+    # `torch.jit.trace` and symbolic tracing raise an error when they reach a compiled function.
     if traces(ctx) or is_traced(ctx):
         return "Use the function as it is: a trace rejects compiled functions"
     _check_switch(use, ctx)

@@ -76,6 +76,7 @@ def _is_version(node: ast.expr, use: Use, ctx: Context, depth: int = 3) -> bool:
         return False
     if isinstance(node, ast.Attribute):
         return ctx.is_named(node, use, *_VERSION)
+    # `torch.__version__[:3]` is still a version; `torch.__version__[2]` is only a part of one.
     if isinstance(node, ast.Subscript):
         head = isinstance(node.slice, ast.Slice) and node.slice.lower is None
         return head and _is_version(node.value, use, ctx, depth)

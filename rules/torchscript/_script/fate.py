@@ -42,6 +42,7 @@ _TAKES_FUNCTIONS = frozenset(
 _PROJECTS = r"(?!torch\b)"
 """The beginning of the name of a module outside of torch."""
 _DEPTH = 3
+"""How many assignments and helper functions a function is followed through."""
 
 
 def check(use: Use, ctx: Context) -> None:

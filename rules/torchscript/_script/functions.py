@@ -62,6 +62,7 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
     name = target.id if isinstance(target, ast.Name) else None
     found = binding_of(function, use.place.scope, ctx) if isinstance(function, ast.Name) else None
     is_seen = isinstance(found, _FUNCTIONS) or isinstance(function, ast.Lambda)
+    # Only the body shows whether the function has control flow that a trace would freeze.
     if kind == "function" and not is_seen and _may_be_traced(ctx):
         place = "this file" if is_traced(ctx) else traced_at(ctx)
         raise NoFix(f"{place} {_UNSEEN}")
