@@ -1,4 +1,4 @@
-"""A process group is looked up by its name, or by its ranks and a tag, in a private registry of torch.distributed.
+"""A process group is looked up by name, or by ranks and a tag, in a private registry of torch.distributed.
 
 Why: the registry that these functions read and write is private, and torch moves from names to `ProcessGroup` objects
 (operators have taken them since 2.12). `mesh._dim_group_infos`, which held tag, ranks and name, was removed in 2.8.
@@ -41,7 +41,7 @@ _SIZE = "_get_group_size_by_name"
 _INFOS = "_dim_group_infos"
 _BY_RANKS = "`{symbol}` looks a group up by its ranks and a tag; keep the group that `dist.new_group` returns"
 _MESSAGES = {
-    _SIZE: "`{symbol}` looks a group up by its name; pass the group itself, and call `dist.get_world_size(group)`",
+    _SIZE: "`{symbol}` looks a group up by name; pass the group itself, and call `dist.get_world_size(group)`",
     "_find_or_create_pg_by_ranks_and_tag": _BY_RANKS,
     "_find_pg_by_ranks_and_tag": _BY_RANKS,
     "_resolve_group_name_by_ranks_and_tag": _BY_RANKS,

@@ -1,6 +1,6 @@
 """The uses of torch's namespaces in C++, Objective-C++ and CUDA.
 
-It goes over the tokens, and tells `torchmigrate.foreign.namespaces` of braces, declarations, aliases and ``using``.
+One pass over the tokens reports braces, declarations, aliases and ``using`` to `torchmigrate.foreign.namespaces`.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def _match_test(statement: ast.If) -> str | None:
 
 
 def is_test(path: str) -> bool:
-    """Whether a file holds tests, by its name or by that of a folder around it."""
+    """Whether a file holds tests, judging by the names of the file and of the folders around it."""
     *folders, name = path.replace(os.sep, "/").split("/")
     return bool(_TEST_FILE.fullmatch(name.partition(".")[0])) or not _TEST_FOLDERS.isdisjoint(folders[-4:])
 

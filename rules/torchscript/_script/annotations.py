@@ -27,12 +27,14 @@ def signature(function: Function, text: str) -> tuple[dict[str, Types], Types]:
     lines = text.split("\n")
     comment = _SIGNATURE.search("\n".join(lines[: function.body[0].lineno - function.lineno + 1]))
     commented = _parsed(f"({comment[1]},)") if comment is not None else None
-    said = commented.elts if isinstance(commented, ast.Tuple) else []
+    commented_types = commented.elts if isinstance(commented, ast.Tuple) else []
     parameters = {}
     for number, parameter in enumerate(every):
         annotation = parameter.annotation
         if annotation is None and comment is not None:
-            parameters[parameter.arg] = of_annotation(said[number]) if len(said) == len(every) else NOTHING
+            parameters[parameter.arg] = (
+                of_annotation(commented_types[number]) if len(commented_types) == len(every) else NOTHING
+            )
             continue
         line = lines[parameter.lineno - function.lineno] if parameter.lineno >= function.lineno else ""
         beside = re.search(r"#\s*type:\s*([^#]+)", line)

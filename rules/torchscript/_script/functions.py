@@ -36,7 +36,7 @@ def decorated(use: Use, ctx: Context) -> Fix:
     assert definition is not None
     if use.kind is Kind.CALL:
         raise NoFix("`script` takes no arguments as a decorator")
-    mends = _check(definition, use, ctx)
+    aligned = _check(definition, use, ctx)
     if isinstance(definition, ast.ClassDef):
         return Fix(
             (ctx.undecorated(use),),
@@ -46,11 +46,11 @@ def decorated(use: Use, ctx: Context) -> Fix:
         )
     title = choice.eager(definition, use, ctx)
     if title:
-        return Fix((ctx.undecorated(use), *mends), Safety.UNSAFE, title, anytime=True)
+        return Fix((ctx.undecorated(use), *aligned), Safety.UNSAFE, title, anytime=True)
     if (alias := _alias(use, ctx)) is not None:
         return referenced(alias, ctx)
     callers.check(definition, use, ctx)
-    return _compiled(use, ctx, mends)
+    return _compiled(use, ctx, aligned)
 
 
 def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context) -> Fix:
@@ -69,7 +69,7 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
     if isinstance(found, ast.arg):
         raise NoFix(f"it is unclear which function `{found.arg}` is, and whether it is plain Python")
     check_origin(function, use, ctx)
-    mends = _check(found, use, ctx)
+    aligned = _check(found, use, ctx)
     if kind == "class":
         title: str | None = "Use the class itself: it has nothing to compile"
     else:
@@ -78,11 +78,11 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
         if (alias := _alias(use, ctx)) is not None:
             return referenced(alias, ctx)
         callers.check(found, use, ctx)
-        return _compiled(use, ctx, mends)
+        return _compiled(use, ctx, aligned)
     purpose.check_left(call, function, use.place, ctx)
     if isinstance(function, ast.Name) and function.id == name:
-        return Fix((ctx.removed(use.place), *mends), Safety.UNSAFE, title, anytime=True)
-    changes = (replace(call, "{function}", function=function), *mends)
+        return Fix((ctx.removed(use.place), *aligned), Safety.UNSAFE, title, anytime=True)
+    changes = (replace(call, "{function}", function=function), *aligned)
     return Fix(changes, Safety.UNSAFE, title, anytime=True)
 
 
@@ -111,12 +111,12 @@ def _compilable(use: Use, ctx: Context) -> None:
     if not isinstance(function, (*_FUNCTIONS, ast.Lambda)):
         raise NoFix(f"line {line} scripts something other than a function of this file")
     try:
-        mends = _check(function, use, ctx)
+        aligned = _check(function, use, ctx)
     except NotYet:
         raise
     except NoFix as none:
         raise NoFix(f"line {line} scripts a function with it: {none.reason}") from None
-    if mends:
+    if aligned:
         raise NoFix(f"line {line} scripts a function with it that is not plain Python")
     if choice.eager(function, use, ctx):
         raise NotYet(f"line {line} no longer scripts a function with it that must not be compiled")
@@ -158,20 +158,20 @@ def _by_one_of_its_values(
                 yield definition
 
 
-def _compiled(use: Use, ctx: Context, mends: tuple[Change, ...] = ()) -> Fix:
+def _compiled(use: Use, ctx: Context, aligned: tuple[Change, ...] = ()) -> Fix:
     keywords = use.call.keywords if use.call is not None else ()
     renamed = (Rename(keyword, "model") for keyword in keywords)
-    return Fix((ctx.renamed(use, "torch.compile"), *renamed, *mends), Safety.UNSAFE, "Use `torch.compile`")
+    return Fix((ctx.renamed(use, "torch.compile"), *renamed, *aligned), Safety.UNSAFE, "Use `torch.compile`")
 
 
 def _check(function: ast.AST | None, use: Use, ctx: Context) -> tuple[Change, ...]:
     """Return the changes in a function that is no longer scripted. Raises NoFix where it has to stay scripted."""
-    mends: tuple[Change, ...] = ()
+    aligned: tuple[Change, ...] = ()
     if not isinstance(
         function, ast.ClassDef
     ):  # scripting a class gives the class, which Python runs as it is
         fate.check(use, ctx)
-        mends = mended(function, use, ctx)
+        aligned = mended(function, use, ctx)
     if isinstance(function, _FUNCTIONS) and _may_be_traced(ctx):
         if controlflow.depends_on_values(function):
             raise NoFix(_KEPT)
@@ -179,7 +179,7 @@ def _check(function: ast.AST | None, use: Use, ctx: Context) -> tuple[Change, ..
             raise NoFix(
                 "a trace records the gradients that a function computes only while the function is scripted"
             )
-    return mends
+    return aligned
 
 
 def _may_be_traced(ctx: Context) -> bool:
