@@ -16,6 +16,9 @@ _DECLARING = frozenset(
     | {"fun", "fn", "type", "typealias"}
 )
 
+_PACKAGES = ("torchvision",)
+"""The packages of PyTorch Mobile below ``org.pytorch``."""
+
 
 @dataclass(slots=True)
 class Imports:
@@ -30,38 +33,13 @@ class Imports:
     """The byte offsets of the tokens that belong to imports."""
 
 
-_PACKAGES = ("torchvision",)
-"""The packages of PyTorch Mobile below ``org.pytorch``."""
-
-
 def jvm(language: str, text: bytes) -> tuple[list[ForeignUse], list[Token]]:
     """Return the uses of ``org.pytorch`` in a Java or Kotlin source, and its tokens. Raises NoGrammar."""
     found = tokens(language, text)
     imports = Imports(".")
     for index, token in enumerate(found):
         if token.text in ("import", "package") and token.kind == WORD:
-            start = index + 1 + (index + 1 < len(found) and found[index + 1].text == "static")
-            names, end = _chain(found, start, ".")
-            imports.spans.update(one.start for one in found[start : end + 3])
-            if token.text == "package" or names[:2] != ["org", "pytorch"]:
-                if token.text == "import" and names:
-                    imports.names[names[-1]] = ""
-                elif names == ["org", "pytorch"]:  # it sees the classes of its own package
-                    imports.everything.append("org.pytorch")
-                continue
-            name = ".".join(names)
-            if _text(found, end) == "." and _text(found, end + 1) == "*":
-                end += 1  # Kotlin and Java end a chain before the star, with the dot or without
-            if _text(found, end) == "*":
-                if names[2:3] and names[2].islower() and names[2] not in _PACKAGES:
-                    continue  # ExecuTorch, TorchServe
-                imports.everything.append(name)
-                name, end = f"import {name}.*", end + 1
-            elif _text(found, end) == "as":
-                imports.names[_text(found, end + 1)] = name
-            else:
-                imports.names[names[-1]] = name
-            imports.uses.append(ForeignUse(name, Span(found[start].start, found[end - 1].end)))
+            _read_jvm_import(found, index, imports)
     required = [
         ForeignUse(made[0], Span(token.start, token.end), version=made[1])
         for token in found
@@ -70,12 +48,38 @@ def jvm(language: str, text: bytes) -> tuple[list[ForeignUse], list[Token]]:
     return [*imports.uses, *required, *_used(found, imports, ("org.pytorch",))], found
 
 
+def _read_jvm_import(found: Sequence[Token], index: int, imports: Imports) -> None:
+    """Record the ``import`` or ``package`` at ``index``."""
+    start = index + 1 + (_text(found, index + 1) == "static")
+    names, end = _chain(found, start, ".")
+    imports.spans.update(one.start for one in found[start : end + 3])
+    is_import = found[index].text == "import"
+    if not is_import or names[:2] != ["org", "pytorch"]:
+        if is_import and names:
+            imports.names[names[-1]] = ""
+        elif names == ["org", "pytorch"]:  # A file sees the classes of its own package.
+            imports.everything.append("org.pytorch")
+        return
+    name = ".".join(names)
+    # The grammars of Kotlin and Java end a chain before the star, with the dot or without.
+    end += _text(found, end) == "." and _text(found, end + 1) == "*"
+    if _text(found, end) == "*":
+        if names[2:3] and names[2].islower() and names[2] not in _PACKAGES:
+            return  # This is a package of ExecuTorch or TorchServe.
+        imports.everything.append(name)
+        name, end = f"import {name}.*", end + 1
+    elif _text(found, end) == "as":
+        imports.names[_text(found, end + 1)] = name
+    else:
+        imports.names[names[-1]] = name
+    imports.uses.append(ForeignUse(name, Span(found[start].start, found[end - 1].end)))
+
+
 def csharp(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
     """Return the uses of TorchSharp's ``torch.jit`` in a C# source, and its tokens. Raises NoGrammar."""
     found = tokens("csharp", text)
-    imports = Imports(
-        ".", names={"TorchSharp": "TorchSharp", "torch": "TorchSharp.torch"}
-    )  # or by a global using
+    # `torch` may be imported by a global `using` of another file.
+    imports = Imports(".", names={"TorchSharp": "TorchSharp", "torch": "TorchSharp.torch"})
     for index, token in enumerate(found):
         if token.text != "using" or token.kind != WORD:
             continue
@@ -93,7 +97,8 @@ def csharp(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
     if "TorchSharp.torch.jit" in imports.everything:
         for name in ("ScriptModule", "load", "compile"):
             imports.names.setdefault(name, f"TorchSharp.torch.jit.{name}")
-    imports.everything.clear()  # what else is in there has other names than those that a program makes up
+    # No other name of those namespaces belongs to TorchScript.
+    imports.everything.clear()
     return list(_used(found, imports, ("TorchSharp.torch.jit",))), found
 
 
