@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
 from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.nodes import Function
 from torchmigrate.semantics.resolve import leaf
 
 from .._script.fate import importers
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.semantics.scopes import Place
 
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _RAISING = re.compile(
     r"(assert_?)?(raises|warns|logs)|deprecated_call|does_not_raise|suppress", re.IGNORECASE
 )
@@ -49,7 +49,7 @@ def check(use: Use, ctx: Context) -> None:
             f"nothing uses its result: the call registers something with TorchScript, or checks that it can {verb}; "
             "remove it together with TorchScript"
         )
-    is_in_function = any(isinstance(statement, _Function) for statement in use.place.ancestors())
+    is_in_function = any(isinstance(statement, Function) for statement in use.place.ancestors())
     if is_test(ctx.source.path) and (name := _said(use) or _file(ctx.source.path)):
         raise NoFix(f"`{name}` is about TorchScript, and is to be removed with it; {_INSTEAD}")
     if is_test(ctx.source.path) and ctx.options.keep_torchscript_support and is_in_function:
@@ -72,7 +72,7 @@ def check_left(call: ast.Call, given: ast.expr, place: Place, ctx: Context) -> N
         return
     if _SAYS_SO.search(target.id) and ast.unparse(given) != target.id:
         raise NoFix(f"`{target.id}` would be `{ctx.text(given)}` itself, and its name would be misleading")
-    is_local = isinstance(place.scope.node, _Function)
+    is_local = isinstance(place.scope.node, Function)
     if is_local and is_test(ctx.source.path) and isinstance(given, ast.Name) and given.id != target.id:
         raise NoFix(f"this test compares `{target.id}` with `{given.id}`, and both would be the same")
 
@@ -92,7 +92,7 @@ def _switch(place: Place, *, is_emptied: bool) -> ast.If | None:
     If nothing would be left below the innermost condition, that one is returned in any case.
     """
     for number, statement in enumerate(place.ancestors()):
-        if isinstance(statement, (*_Function, ast.ClassDef)):
+        if isinstance(statement, (Function, ast.ClassDef)):
             return None
         if isinstance(statement, ast.If) and ((is_emptied and number == 0) or _match_test(statement)):
             return statement
@@ -145,7 +145,7 @@ def is_unused(value: ast.expr, place: Place, ctx: Context) -> bool:
         return True
     if target.id in place.scope.outer:
         return False
-    if not isinstance(place.scope.node, _Function) and not _is_shown(target.id, value, place, ctx):
+    if not isinstance(place.scope.node, Function) and not _is_shown(target.id, value, place, ctx):
         return False
     reaching = ctx.uses.flow.reaching(target.id, place.scope)
     return not reaching.captured and not any(target in state for state in reaching.reads.values())
@@ -173,7 +173,7 @@ def _is_asserted(use: Use, ctx: Context) -> bool:
             return True
         inner = parent
     for statement in use.place.ancestors():
-        if isinstance(statement, _Function):
+        if isinstance(statement, Function):
             break
         for item in statement.items if isinstance(statement, (ast.With, ast.AsyncWith)) else ():
             entered = item.context_expr
@@ -191,7 +191,7 @@ def _file(path: str) -> str | None:
 def _said(use: Use) -> str | None:
     """Return what shows that the test around a use is about TorchScript: the name of a function, a class or a condition."""
     for statement in use.place.ancestors():
-        if isinstance(statement, (*_Function, ast.ClassDef)) and _SAYS_SO.search(statement.name):
+        if isinstance(statement, (Function, ast.ClassDef)) and _SAYS_SO.search(statement.name):
             return statement.name
         if isinstance(statement, ast.If) and (name := _match_test(statement)):
             return name

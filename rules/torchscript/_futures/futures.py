@@ -60,10 +60,10 @@ class Futures:
         waits = [use for use in self.uses if use.symbol in WAITS]
         if any(use.kind is not Kind.CALL or not use.certain for use in (*forks, *waits)):
             raise Escape("may come from a `fork` that is not called directly here")
-        made = [change for use in forks if use.call is not None for change in _called(use.call)]
-        for use in forks:
-            assert use.call is not None
-            for place in self.flow.places(use.call, self.scope):
+        calls = [use.call for use in forks if use.call is not None]
+        made = [change for call in calls for change in _called(call)]
+        for call in calls:
+            for place in self.flow.places(call, self.scope):
                 self._sort(place)
         # A wait for an unknown future would still need `torch.jit.wait`, while its fork may be gone.
         if any(use.call not in self.waited for use in waits):

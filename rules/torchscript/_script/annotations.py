@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
+from torchmigrate.semantics.nodes import Function
 from torchmigrate.semantics.resolve import string
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 Types = frozenset[str]
 """The possible types of an expression, in the words below; empty where the code does not show them.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Kind, NoFix
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.dataflow import is_located
-from torchmigrate.semantics.nodes import walk
+from torchmigrate.semantics.nodes import Function, walk
 
 from .._export.asking import imported_from
 from .._export.values import assigned_attributes, binding_of, made_by
@@ -32,7 +32,6 @@ _SIZES_AS_LISTS = (
     rf"|\][ \t]*(?:\+|==|!=)[ \t]*[\w.]+{_SIZE}(?!\[)"
 )
 """The pattern of code that adds a list to a size, or compares the two."""
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def check_module(module: ast.expr, use: Use, ctx: Context) -> None:
@@ -84,7 +83,7 @@ def _mended(scripted: ast.AST | None, use: Use, ctx: Context) -> Iterator[tuple[
                     raise NoFix(f"the code raises a `torch.jit.Error`, which {place} handles")
 
 
-def _differences(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> list[Difference]:
+def _differences(function: Function, ctx: Context) -> list[Difference]:
     return ctx.uses.once((differences, function), lambda: list(differences(function, typed(function, ctx))))
 
 
@@ -106,26 +105,24 @@ def _asks(function: ast.AST, ctx: Context) -> None:
             )
 
 
-def reached(root: ast.AST | None, scope: Scope, ctx: Context) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+def reached(root: ast.AST | None, scope: Scope, ctx: Context) -> list[Function]:
     """Return the functions of a definition, their callees in this file, and for a class those of its bases and parts."""
     return ctx.uses.once((reached, root, scope), lambda: list(_reached(root, scope, ctx)))
 
 
-def _reached(
-    root: ast.AST | None, scope: Scope, ctx: Context
-) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    found = [root] if isinstance(root, (ast.ClassDef, *_Function)) else []
+def _reached(root: ast.AST | None, scope: Scope, ctx: Context) -> Iterator[Function]:
+    found = [root] if isinstance(root, (ast.ClassDef, Function)) else []
     for definition in found:  # which grows
         inner = ctx.uses.scopes.by_node.get(definition, scope)
         if isinstance(definition, ast.ClassDef):
             named = [base for base in definition.bases if isinstance(base, ast.Name)]
-            found += [node for node in definition.body if isinstance(node, _Function) and node not in found]
+            found += [node for node in definition.body if isinstance(node, Function) and node not in found]
         else:
             yield definition
             calls = (node.func for node in walk(definition) if isinstance(node, ast.Call))
             named = [called for called in calls if isinstance(called, ast.Name)]
         for name in named:
             callee = binding_of(name, inner, ctx)
-            followed = (*_Function, ast.ClassDef) if isinstance(root, ast.ClassDef) else _Function
+            followed = (Function, ast.ClassDef) if isinstance(root, ast.ClassDef) else Function
             if isinstance(callee, followed) and callee not in found:
                 found.append(callee)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NotYet
 from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.nodes import walk
+from torchmigrate.semantics.nodes import Function, walk
 from torchmigrate.semantics.resolve import leaf
 
 from .._authoring.authoring import BASES, METHODS, SCRIPTS
@@ -27,14 +27,13 @@ from .fate import importers
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _FOUND = frozenset({"torch", "List", "Dict", "Tuple", "Optional", "Union", "Tensor"})
 """The names that TorchScript finds wherever a function comes from."""
 
 
 def check(function: ast.AST | None, use: Use, ctx: Context) -> None:
     """Raise NotYet where code that is still scripted calls the function, and would no longer compile."""
-    if not isinstance(function, _Function) or not (read := _read(function, use, ctx)):
+    if not isinstance(function, Function) or not (read := _read(function, use, ctx)):
         return
     for place in _scripting(function, use, ctx):
         raise NotYet(
@@ -42,7 +41,7 @@ def check(function: ast.AST | None, use: Use, ctx: Context) -> None:
         )
 
 
-def _read(function: ast.FunctionDef | ast.AsyncFunctionDef, use: Use, ctx: Context) -> str | None:
+def _read(function: Function, use: Use, ctx: Context) -> str | None:
     """Return a global name that a function reads, and that is not defined where `torch.compile` wraps the function."""
     scope = ctx.uses.scopes.by_node.get(function, use.place.scope)
     for statement in function.body:
@@ -54,7 +53,7 @@ def _read(function: ast.FunctionDef | ast.AsyncFunctionDef, use: Use, ctx: Conte
     return None
 
 
-def _scripting(function: ast.FunctionDef | ast.AsyncFunctionDef, use: Use, ctx: Context) -> Iterator[str]:
+def _scripting(function: Function, use: Use, ctx: Context) -> Iterator[str]:
     """Find the places where callers of the function are scripted, as text for a message."""
     for other in ctx.uses.found:
         if other is not use and other.symbol in (*SCRIPTS, *METHODS):
@@ -81,7 +80,7 @@ def _root(use: Use, ctx: Context) -> ast.AST | None:
     return binding_of(given, use.place.scope, ctx) if isinstance(given, ast.Name) else use.decorated
 
 
-def _is_called_by_module(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> bool:
+def _is_called_by_module(function: Function, ctx: Context) -> bool:
     """Whether a method of a class of this file, which may be a module's, calls the function."""
     for scope in ctx.uses.scopes.all:
         if isinstance(scope.node, ast.ClassDef) and "Function" not in map(leaf, scope.node.bases):

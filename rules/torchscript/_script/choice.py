@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
-from torchmigrate.semantics.nodes import walk
+from torchmigrate.semantics.nodes import Function, walk
 from torchmigrate.semantics.resolve import leaf
 
 from .._authoring.authoring import is_traced, traces
@@ -18,7 +18,6 @@ from .types import Typed, typed
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _ARGUES = re.compile(
     r"torch[._ ]?compile|dynamo|inductor|recompil"
@@ -58,14 +57,14 @@ def eager(function: ast.AST | None, use: Use, ctx: Context) -> str | None:
     _check_switch(use, ctx)
     argued = _argued(function, use, ctx)
     if argued is not None:
-        if not isinstance(function, _Function) or not _is_small(function):
+        if not isinstance(function, Function) or not _is_small(function):
             raise NoFix(
                 f"line {argued} gives reasons for how the code is compiled; choose `torch.compile` or plain Python"
             )
         return (
             f"Use the function as it is: it is small, and line {argued} gives reasons for how it is compiled"
         )
-    varies = _varies(function, ctx) if isinstance(function, _Function) else None
+    varies = _varies(function, ctx) if isinstance(function, Function) else None
     if varies is not None:
         return f"Use the function as it is: {varies}, and `torch.compile` would recompile it each time"
     return None
@@ -110,7 +109,7 @@ def _switch(use: Use, ctx: Context) -> int | None:
             break
         if isinstance(statement, (ast.If, ast.Match, ast.Try)):
             region = statement
-        if isinstance(statement, _Function):
+        if isinstance(statement, Function):
             region = statement if any(isinstance(s, (ast.If, ast.Match)) for s in walk(statement)) else region
             break
     chosen = next((p for p in use.parents if isinstance(p, ast.IfExp)), None)
@@ -142,7 +141,7 @@ def _said(node: ast.stmt, ctx: Context) -> Iterator[tuple[int, str]]:
     while above >= 1 and lines[above - 1].lstrip().startswith("#"):
         yield above, lines[above - 1]
         above -= 1
-    if isinstance(node, (*_Function, ast.ClassDef)) and (docstring := ast.get_docstring(node)):
+    if isinstance(node, (Function, ast.ClassDef)) and (docstring := ast.get_docstring(node)):
         yield node.body[0].lineno, docstring.replace("\n", " ")
     for number in range(first, (node.end_lineno or node.lineno) + 1):
         _, mark, comment = lines[number - 1].partition("#")
@@ -150,7 +149,7 @@ def _said(node: ast.stmt, ctx: Context) -> Iterator[tuple[int, str]]:
             yield number, comment
 
 
-def _is_small(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _is_small(function: Function) -> bool:
     """Whether a function is only a few operations on elements, which plain Python runs nearly as fast."""
     if sum(isinstance(node, ast.stmt) for node in walk(function)) > _SMALL:
         return False
@@ -164,7 +163,7 @@ def _is_small(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return True
 
 
-def _varies(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> str | None:
+def _varies(function: Function, ctx: Context) -> str | None:
     """Return the evidence that sizes change inside a function from call to call."""
     types = typed(function, ctx)
     below = list(walk(function))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from torchmigrate.semantics.nodes import Function
 from torchmigrate.semantics.resolve import leaf
 
 _STATIC_TYPES = frozenset({"bool", "str"})
@@ -15,7 +16,7 @@ _CONVERSIONS = frozenset({"item", "tolist", "tensor"})
 _STATIC_ATTRIBUTES = frozenset({"ndim", "dtype", "device", "is_cuda", "requires_grad", "training"})
 
 
-def depends_on_values(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def depends_on_values(function: Function) -> bool:
     """Whether a loop, a branch or a number may depend on the value or the size of a tensor.
 
     Tests for None, of types, and of flags (parameters annotated as bool or str) do not count, and neither do loops over literals.
@@ -38,7 +39,7 @@ def depends_on_values(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return False
 
 
-def differentiates(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def differentiates(function: Function) -> bool:
     """Whether a function calls `torch.autograd.grad` or `.backward`, which a trace does not record."""
     calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
     named = (called for called in calls if isinstance(called, ast.Attribute))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Kind, NoFix
 from torchmigrate.semantics.dataflow import is_returned
 from torchmigrate.semantics.model_files import SAVES
+from torchmigrate.semantics.nodes import Function
 from torchmigrate.semantics.resolve import leaf
 
 from .._export.values import binding_of
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 ASKS = (*SAVES, "torch.jit.ScriptFunction")
 """The symbols that a rule lists in its ``asks`` to call `check`."""
 
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _GRAPHS = ("graph", "inlined_graph", "graph_for")
 _SCRIPT_FUNCTION_ONLY = (
     *(*_GRAPHS, "code", "code_with_constants", "schema", "name", "qualified_name", "get_debug_state"),
@@ -33,7 +33,7 @@ _SCRIPT_FUNCTION_ONLY = (
 _TELLS = re.compile(
     r"assert|register|isinstance|is_?script|dump|pickle|save|export|lower|convert", re.IGNORECASE
 )
-_TAKES_FUNCTIONS = frozenset(
+_TAKESFunction = frozenset(
     {"map", "filter", "partial", "reduce", "wraps", "staticmethod", "callable", "print", "timeit", "Timer"}
     | {"vmap", "grad", "jacrev", "jacfwd", "checkpoint", "gradcheck", "gradgradcheck", "compile"}
     | {"apply", "apply_"}
@@ -58,7 +58,7 @@ def check(use: Use, ctx: Context) -> None:
         _value(use.call, scope, ctx, _DEPTH)
 
 
-def _above(use: Use, definition: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, ctx: Context) -> None:
+def _above(use: Use, definition: Function | ast.ClassDef, ctx: Context) -> None:
     """Check the decorators above, which receive the ScriptFunction."""
     mine = use.call or use.node
     for decorator in definition.decorator_list:
@@ -122,7 +122,7 @@ def _given(place: ast.expr, call: ast.Call, scope: Scope, ctx: Context, depth: i
     line = f"line {place.lineno} passes it to `{text}`"
     if qualified.startswith(("torch.jit.", "torch._C", "torch.onnx.", "torch.ops.", "torch.utils.cpp")):
         raise NoFix(f"{line}, which takes a scripted function")
-    if name in _TAKES_FUNCTIONS or qualified.startswith(("torch.func.", "torch.autograd.", "torch.utils.")):
+    if name in _TAKESFunction or qualified.startswith(("torch.func.", "torch.autograd.", "torch.utils.")):
         return
     if _TELLS.search(name):
         raise NoFix(f"{line}, which may inspect it")
@@ -135,20 +135,18 @@ def _given(place: ast.expr, call: ast.Call, scope: Scope, ctx: Context, depth: i
         _place(read, inner, ctx, depth - 1)
 
 
-def _helper(call: ast.Call, scope: Scope, ctx: Context) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+def _helper(call: ast.Call, scope: Scope, ctx: Context) -> Function | None:
     """Return the function of this file that is called, also as a method by a name that only one function has."""
     if isinstance(call.func, ast.Name):
         found = binding_of(call.func, scope, ctx)
-        return found if isinstance(found, _Function) else None
+        return found if isinstance(found, Function) else None
     name = leaf(call.func)
-    named = [s.node for s in ctx.uses.scopes.all if isinstance(s.node, _Function) and s.node.name == name]
+    named = [s.node for s in ctx.uses.scopes.all if isinstance(s.node, Function) and s.node.name == name]
     on_self = isinstance(call.func, ast.Attribute) and leaf(call.func.value) in ("self", "cls")
     return named[0] if len(named) == 1 and on_self else None
 
 
-def parameter_of(
-    helper: ast.FunctionDef | ast.AsyncFunctionDef, place: ast.expr, call: ast.Call
-) -> str | None:
+def parameter_of(helper: Function, place: ast.expr, call: ast.Call) -> str | None:
     """Return the parameter that receives the value in ``place``, an argument of ``call``."""
     keyword = next((k.arg for k in call.keywords if k.value is place), None)
     if keyword is not None:
@@ -181,7 +179,7 @@ def _elsewhere(name: str, scope: Scope, ctx: Context) -> None:
     if scope.parent is not None:
         return
     read = rf"\b{name}\.(?:{'|'.join(_SCRIPT_FUNCTION_ONLY)})\b(?!\s*=[^=])"
-    given = rf"\b(?!(?:import|{'|'.join(sorted(_TAKES_FUNCTIONS))})\()\w+\(\s*(?:(?!self\b|cls\b)\w+\.)?{name}\s*[,)]"
+    given = rf"\b(?!(?:import|{'|'.join(sorted(_TAKESFunction))})\()\w+\(\s*(?:(?!self\b|cls\b)\w+\.)?{name}\s*[,)]"
     # A file that defines the name itself speaks of its own function.
     others = rf"(?m)\A(?![\s\S]*^(?:def|class)[ \t]+{name}\b)"
     sought = (name,), (f"{read}|{given}", others)

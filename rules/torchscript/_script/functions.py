@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Fix, Kind, NoFix, NotYet, Safety
 from torchmigrate.rewrite.changes import Rename, replace
 from torchmigrate.semantics.calls import argument, arguments
+from torchmigrate.semantics.nodes import Function
 
 from .._authoring import purpose
 from .._authoring.authoring import is_traced, traced_at, traces
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.model.findings import Change
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _KEPT = (
     "a trace keeps the function's loops, branches and conversions to numbers only while it is scripted; "
     '`script-replacement = "eager"` makes it a plain function all the same'
@@ -61,7 +61,7 @@ def called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context
     target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is call else None
     name = target.id if isinstance(target, ast.Name) else None
     found = binding_of(function, use.place.scope, ctx) if isinstance(function, ast.Name) else None
-    is_seen = isinstance(found, _FUNCTIONS) or isinstance(function, ast.Lambda)
+    is_seen = isinstance(found, Function) or isinstance(function, ast.Lambda)
     # Only the body shows whether the function has control flow that a trace would freeze.
     if kind == "function" and not is_seen and _may_be_traced(ctx):
         place = "this file" if is_traced(ctx) else traced_at(ctx)
@@ -108,7 +108,7 @@ def _compilable(use: Use, ctx: Context) -> None:
     function = use.decorated or given
     if isinstance(function, ast.Name):
         function = binding_of(function, use.place.scope, ctx)  # type: ignore[assignment]
-    if not isinstance(function, (*_FUNCTIONS, ast.Lambda)):
+    if not isinstance(function, (Function, ast.Lambda)):
         raise NoFix(f"line {line} scripts something other than a function of this file")
     try:
         aligned = _check(function, use, ctx)
@@ -141,9 +141,7 @@ def _through(use: Use, ctx: Context) -> Iterator[Use]:
                 yield other
 
 
-def _by_one_of_its_values(
-    use: Use, ctx: Context
-) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+def _by_one_of_its_values(use: Use, ctx: Context) -> Iterator[Function | ast.ClassDef]:
     """Find definitions decorated with a variable that may be ``use``: ``if …: script = torch.jit.script``."""
     statement = use.place.statement
     target = (
@@ -152,7 +150,7 @@ def _by_one_of_its_values(
     if not isinstance(target, ast.Name) or len(use.place.scope.find_bindings(target.id)) < 2:
         return
     for definition in ctx.uses.flow.parents:
-        if isinstance(definition, (*_FUNCTIONS, ast.ClassDef)):
+        if isinstance(definition, (Function, ast.ClassDef)):
             named = (one.id for one in definition.decorator_list if isinstance(one, ast.Name))
             if target.id in named:
                 yield definition
@@ -172,7 +170,7 @@ def _check(function: ast.AST | None, use: Use, ctx: Context) -> tuple[Change, ..
     ):  # scripting a class gives the class, which Python runs as it is
         fate.check(use, ctx)
         aligned = mended(function, use, ctx)
-    if isinstance(function, _FUNCTIONS) and _may_be_traced(ctx):
+    if isinstance(function, Function) and _may_be_traced(ctx):
         if controlflow.depends_on_values(function):
             raise NoFix(_KEPT)
         if controlflow.differentiates(function):

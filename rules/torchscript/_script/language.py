@@ -10,13 +10,13 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchmigrate.semantics import nodes
+from torchmigrate.semantics.nodes import Function
+from torchmigrate.semantics.nodes import parents as parents_of
 from torchmigrate.semantics.resolve import leaf
 
 from .annotations import NOTHING, NUMBERS, Types
 from .types import LISTS, NUMERIC, TUPLES, Typed
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 _GROWS = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})
 _CHANGES = _GROWS | {"update", "setdefault", "popitem"}
 _LIST_ONLY = _GROWS | {"copy"}
@@ -35,9 +35,9 @@ class Difference(NamedTuple):
     """The expressions that Python has to convert to lists, as TorchScript does, to remove the difference."""
 
 
-def differences(function: _Function, types: Typed) -> Iterator[Difference]:
+def differences(function: Function, types: Typed) -> Iterator[Difference]:
     """Find where a function, with the given ``types``, would behave differently in Python."""
-    parents = nodes.parents(function)
+    parents = parents_of(function)
     for parameter in function.args.args:
         if types.parameters.get(parameter.arg) == frozenset({"BroadcastingList"}):
             yield Difference(parameter, "accepts one number for a list, which only TorchScript repeats")
@@ -174,7 +174,7 @@ def _is_number(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
 def _is_said(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     """Whether a text is only shown to somebody: in a message, a warning or an exception."""
     parent = parents.get(node)
-    while parent is not None and not isinstance(parent, _Function):
+    while parent is not None and not isinstance(parent, Function):
         if isinstance(parent, (ast.Raise, ast.Assert)):
             return True
         if isinstance(parent, ast.Call) and leaf(parent.func) in ("print", "warn"):

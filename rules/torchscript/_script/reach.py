@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind
 from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.nodes import walk
+from torchmigrate.semantics.nodes import Function, walk
 
 from .._authoring.authoring import SCRIPTS
 from .._authoring.inert import REACHES
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.semantics.scopes import Scope
 
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LIBRARIES = ("torch.", "math.", "typing.")
 _TYPES = frozenset(
     [
@@ -39,7 +38,7 @@ def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object]
     if root is None and use.call is not None:
         given = argument(use.call, 0, "obj")
         root = binding_of(given, use.place.scope, ctx) if isinstance(given, ast.Name) else None
-    if not isinstance(root, _Function):
+    if not isinstance(root, Function):
         return
     scopes = ctx.uses.scopes.by_node
     functions = reached(root, use.place.scope, ctx)
@@ -55,7 +54,7 @@ def _is_closed(function: ast.AST, scope: Scope, ctx: Context) -> bool:
         if isinstance(node, ast.Call) and not _is_known(node.func, scope, ctx):
             return False
         annotation = node.annotation if isinstance(node, (ast.arg, ast.AnnAssign)) else None
-        annotation = node.returns if isinstance(node, _Function) else annotation
+        annotation = node.returns if isinstance(node, Function) else annotation
         if annotation is not None and not _is_plain(annotation):
             return False
     return True
@@ -69,7 +68,7 @@ def _is_known(function: ast.expr, scope: Scope, ctx: Context) -> bool:
     if isinstance(function, ast.Name):
         if scope.find(function.id) is None:
             return hasattr(builtins, function.id)
-        return isinstance(binding_of(function, scope, ctx), _Function)
+        return isinstance(binding_of(function, scope, ctx), Function)
     return isinstance(function, ast.Attribute) and not _is_global(function, scope)
 
 

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.nodes import walk
+from torchmigrate.semantics.nodes import Function, walk
 from torchmigrate.semantics.resolve import leaf, string
 
-from .annotations import NOTHING, NUMBERS, Function, Types, of_annotation, signature
+from .annotations import NOTHING, NUMBERS, Types, of_annotation, signature
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
