@@ -23,7 +23,7 @@ LINK_EXECUTORCH = (
 )
 
 ASKS = (*SAVES, *SAVE_METHODS, *LITE_SAVES)
-"""The symbols that a rule lists in its ``asks`` to use `checked` and `note`."""
+"""The symbols that a rule lists in its ``asks`` to use the functions below."""
 
 
 def checked(use: ForeignUse, ctx: ForeignContext, message: str | None = None) -> Iterator[Finding]:

@@ -43,7 +43,7 @@ IF_TRACING = (
     "torch.jit.script_if_tracing",
 )
 TRACES_ASKS = (*TRACING, ".to_torchscript", *SYMBOLIC, *IF_TRACING, "torch.onnx.export")
-"""The symbols that a rule lists in its ``asks`` to call `traces` and `is_traced`."""
+"""The symbols that a rule lists in its ``asks`` to call the functions below that are about tracing."""
 
 
 def traces(ctx: Context) -> bool:
@@ -56,7 +56,7 @@ def traces(ctx: Context) -> bool:
 
 
 def traced_at(ctx: Context) -> str:
-    """Return the nearest place for which `traces` is true, as ``path:line``."""
+    """Return the nearest place that traces, where there is one, as ``path:line``."""
     found = nearest(list(_tracing(ctx)), ctx)
     return f"{found.path}:{found.line}"
 

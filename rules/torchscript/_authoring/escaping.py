@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context
 
 ASKS = (*BASES, *SAVES, *SAVE_METHODS)
-"""The symbols that a rule lists in its ``asks`` to call `check`."""
+"""The symbols that a rule lists in its ``asks`` to call the check below."""
 
 _SCRIPT_ONLY = ("save", "save_to_buffer", "_save_for_lite_interpreter", "graph_for", "code_with_constants")
 

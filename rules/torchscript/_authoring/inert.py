@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from torchmigrate.project.mentions import Mention
 
 REACHES = "TorchScript made of these lines"
-"""Mention: the lines of its own file that a script compiles, if it compiles nothing else; noted by `_script.reach`."""
+"""Mention: the lines of its own file that a script compiles, if it compiles nothing else."""
 _COMPILED_IN_TRACES = (
     *("torch.jit.export", "torch._jit_internal.export"),
     *("torch.jit.script_if_tracing", "torch.jit._script_if_tracing", "torch.jit._trace._script_if_tracing"),
 )
 """The symbols that are compiled during a trace; everything else runs as Python, and its markers are not read."""
 ASKS = (*AUTHORING, *BASES, *_COMPILED_IN_TRACES)
-"""The symbols that a rule lists in its ``asks`` to call the functions below, together with the note `_script.reach.note`."""
+"""The symbols that a rule lists in its ``asks``, with the note about scripted lines as its note, to call the functions below."""
 
 _MAKING = frozenset(Kind) - {Kind.GUARD, Kind.ISINSTANCE, Kind.ANNOTATION, Kind.STRING}
 
@@ -40,7 +40,7 @@ def needed_by(use: Use, ctx: Context, *others: Mention) -> str | None:
 
 
 def let_go(use: Use, ctx: Context, *others: Mention) -> None:
-    """Raise NoFix, with the reason of `needed_by`, if a marker cannot be removed."""
+    """Raise NoFix, with the reason, if a marker cannot be removed."""
     if reason := needed_by(use, ctx, *others):
         raise NoFix(reason)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torchmigrate.semantics.scopes import Scope
 
 ASKS = (*SAVES, "torch.jit.ScriptFunction")
-"""The symbols that a rule lists in its ``asks`` to call `check`."""
+"""The symbols that a rule lists in its ``asks`` to call the check below."""
 
 _GRAPHS = ("graph", "inlined_graph", "graph_for")
 _SCRIPT_FUNCTION_ONLY = (
