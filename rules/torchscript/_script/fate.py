@@ -33,7 +33,7 @@ _SCRIPT_FUNCTION_ONLY = (
 _TELLS = re.compile(
     r"assert|register|isinstance|is_?script|dump|pickle|save|export|lower|convert", re.IGNORECASE
 )
-_TAKESFunction = frozenset(
+_TAKES_FUNCTIONS = frozenset(
     {"map", "filter", "partial", "reduce", "wraps", "staticmethod", "callable", "print", "timeit", "Timer"}
     | {"vmap", "grad", "jacrev", "jacfwd", "checkpoint", "gradcheck", "gradgradcheck", "compile"}
     | {"apply", "apply_"}
@@ -122,7 +122,7 @@ def _given(place: ast.expr, call: ast.Call, scope: Scope, ctx: Context, depth: i
     line = f"line {place.lineno} passes it to `{text}`"
     if qualified.startswith(("torch.jit.", "torch._C", "torch.onnx.", "torch.ops.", "torch.utils.cpp")):
         raise NoFix(f"{line}, which takes a scripted function")
-    if name in _TAKESFunction or qualified.startswith(("torch.func.", "torch.autograd.", "torch.utils.")):
+    if name in _TAKES_FUNCTIONS or qualified.startswith(("torch.func.", "torch.autograd.", "torch.utils.")):
         return
     if _TELLS.search(name):
         raise NoFix(f"{line}, which may inspect it")
@@ -179,7 +179,7 @@ def _elsewhere(name: str, scope: Scope, ctx: Context) -> None:
     if scope.parent is not None:
         return
     read = rf"\b{name}\.(?:{'|'.join(_SCRIPT_FUNCTION_ONLY)})\b(?!\s*=[^=])"
-    given = rf"\b(?!(?:import|{'|'.join(sorted(_TAKESFunction))})\()\w+\(\s*(?:(?!self\b|cls\b)\w+\.)?{name}\s*[,)]"
+    given = rf"\b(?!(?:import|{'|'.join(sorted(_TAKES_FUNCTIONS))})\()\w+\(\s*(?:(?!self\b|cls\b)\w+\.)?{name}\s*[,)]"
     # A file that defines the name itself speaks of its own function.
     others = rf"(?m)\A(?![\s\S]*^(?:def|class)[ \t]+{name}\b)"
     sought = (name,), (f"{read}|{given}", others)
