@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PROGRAM = [sys.executable, "-m", "torchmigrate"]
-SLOW = ["rich", "libcst", "tomlkit", "difflib", "packaging", "torch"]
+SLOW = ["rich", "libcst", "tree_sitter", "difflib", "packaging", "torch"]
 
 
 def test_a_clean_file_needs_none_of_the_slow_modules(tmp_path: Path) -> None:

@@ -63,7 +63,13 @@ def found(folder: Path, resolver: Path, status: int, stderr: str, text: str) -> 
             None,
             "supports; uv could not check this: it cannot reach a package index",
         ),
-        (1, OFFLINE, "torch==2.6.0\nnumpy\n", "(uv could not check this: it cannot reach a package index)", None),
+        (
+            1,
+            OFFLINE,
+            "torch==2.6.0\nnumpy\n",
+            "(uv could not check this: it cannot reach a package index)",
+            None,
+        ),
         (0, "", "torch==2.6.0\nflash-attn==2.6.3\n", None, "blocked by `flash-attn==2.6.3`"),
     ],
 )

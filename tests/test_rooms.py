@@ -182,3 +182,15 @@ def test_nothing_imports_a_rule(module: Module) -> None:
 )
 def test_rules_use_what_is_open_to_them(module: Module) -> None:
     assert {room_of(name) for name in module.imports} <= {*OPEN_TO_RULES, "rules"}
+
+
+@pytest.mark.parametrize(
+    "module",
+    [module for module in MODULES.values() if module.room == "rules"],
+    ids=lambda module: module.name,
+)
+def test_no_family_uses_another(module: Module) -> None:
+    """What several families share belongs to a package of the engine."""
+    family = module.name.split(".")[2:3]
+    rules_imported = [name.split(".") for name in module.imports if room_of(name) == "rules"]
+    assert [name for name in rules_imported if len(name) > 2 and name[2:3] != family] == []
