@@ -39,14 +39,14 @@ from torchmigrate.api import Finding, Kind, Rule, Safety, Severity
 from ._batching import batch
 from ._groups import groups
 from ._groups.groups import INIT, NEW_GROUP
-from ._simulator.requests import POSTING, Trouble, trap_at
+from ._simulator.traps import BLOCKING, POSTING, Trouble, find_trap
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC406",
-    symbols=POSTING,
+    symbols=(*POSTING, *BLOCKING),
     since=(2, 0),
     safety=Safety.UNSAFE,
     kinds=frozenset({Kind.CALL}),
@@ -57,7 +57,7 @@ rule.note(groups.note)
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    trap = trap_at(use, ctx, Trouble.PAIR)
+    trap = find_trap(use, ctx, Trouble.PAIR)
     if trap is not None:
         yield ctx.finding(
             use,

@@ -45,7 +45,7 @@ from ._groups.devices import device_of
 from ._groups.groups import GLOO_GROUP, HELPER, INIT, NEW_GROUP, argument, is_of_another_world
 from ._groups.options import hidden_options, may_hold_device
 from ._groups.splits import is_split, reached_by_some
-from ._simulator.requests import POSTING, Requests
+from ._simulator.traps import POSTING, Traps
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -72,7 +72,7 @@ def note(use: Use, ctx: Context) -> Iterator[str]:
         yield CONDITIONAL_GROUP
     if use.symbol in HELPER and use.call is not None and is_of_another_world(use.call):
         yield SIDE_GROUP
-    if use.symbol in POSTING and Requests.of(ctx.uses).at(use.call) is not None:
+    if use.symbol in POSTING and Traps.from_uses(ctx.uses).by_first.get(use.call) is not None:
         yield SINGLE_OPERATIONS
 
 

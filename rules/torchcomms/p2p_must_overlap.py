@@ -55,7 +55,7 @@ from ._batching import batch
 from ._groups import groups
 from ._groups.groups import INIT, NEW_GROUP
 from ._groups.ranks import severity_if
-from ._simulator.requests import POSTING, Trouble, trap_at
+from ._simulator.traps import POSTING, Trouble, find_trap
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -74,7 +74,7 @@ rule.note(groups.note)
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    trap = trap_at(use, ctx, Trouble.OVERLAP)
+    trap = find_trap(use, ctx, Trouble.OVERLAP)
     if trap is not None:
         yield ctx.finding(
             use,

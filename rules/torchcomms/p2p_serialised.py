@@ -39,7 +39,7 @@ from torchmigrate.api import Finding, Kind, Rule, Safety
 from ._batching import batch
 from ._groups import groups
 from ._groups.groups import INIT, NEW_GROUP
-from ._simulator.requests import POSTING, Trouble, trap_at
+from ._simulator.traps import POSTING, Trouble, find_trap
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -58,7 +58,7 @@ rule.note(groups.note)
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    trap = trap_at(use, ctx, Trouble.SERIALISED) if ctx.options.target >= (2, 15) else None
+    trap = find_trap(use, ctx, Trouble.SERIALISED) if ctx.options.target >= (2, 15) else None
     if trap is not None:
         yield ctx.finding(
             use,

@@ -20,7 +20,7 @@ from .sites import Form, kept_otherwise, sites_of
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-    from .._simulator.requests import Requests, Trap
+    from .._simulator.traps import Trap, Traps
 
 _REPLACED = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)
 _THROUGH_ANOTHER = tuple(
@@ -35,7 +35,7 @@ _SEPARATE = 'give each direction a group of its own, or use a group with `backen
 
 def fix(use: Use, trap: Trap, ctx: Context) -> Fix:
     """The fix for a trap. Raises NoFix."""
-    from .._simulator.requests import POSTING, Requests
+    from .._simulator.traps import POSTING, Traps
 
     if ctx.project.uses(*POSTING, kinds=_REPLACED):
         raise NoFix(
@@ -45,7 +45,7 @@ def fix(use: Use, trap: Trap, ctx: Context) -> Fix:
         raise NoFix(
             f"{ctx.project.shown(path)}:{line} may replace `isend` and `irecv`, and `P2POp` takes the original ones only"
         )
-    before = Requests.of(ctx.uses)
+    before = Traps.from_uses(ctx.uses)
     changes = tuple(_changes(use, trap, ctx, before))
     if not _completes(changes, before, ctx):
         raise NoFix(
@@ -54,15 +54,15 @@ def fix(use: Use, trap: Trap, ctx: Context) -> Fix:
     return Fix(changes, Safety.UNSAFE, "Issue the operations as one `batch_isend_irecv`")
 
 
-def _completes(changes: Sequence[Change], before: Requests, ctx: Context) -> bool:
+def _completes(changes: Sequence[Change], before: Traps, ctx: Context) -> bool:
     """Whether the changed program has one trap less, and its batches complete on either kind of communicator."""
-    program = Program.changed(ctx.uses, rewritten(ctx.source.tree, changes))
+    program = Program.from_changed(ctx.uses, rewritten(ctx.source.tree, changes))
     found = type(before)(program)
     program.scopes.release()
-    return len(found.traps) < len(before.traps) and len(found.batches) > len(before.batches)
+    return len(found.found) < len(before.found) and len(found.batches) > len(before.batches)
 
 
-def _changes(use: Use, trap: Trap, ctx: Context, before: Requests) -> Iterator[Change]:
+def _changes(use: Use, trap: Trap, ctx: Context, before: Traps) -> Iterator[Change]:
     function = Function(use.place.scope.node)
     nodes = sorted(trap.nodes, key=lambda node: (node.lineno, node.col_offset))
     if any(node not in function.parents for node in nodes):
@@ -70,13 +70,15 @@ def _changes(use: Use, trap: Trap, ctx: Context, before: Requests) -> Iterator[C
     groups = {ast.unparse(group) if (group := group_of(node)) else "" for node in nodes}
     if len(groups) > 1:
         raise NoFix("the operations do not name their group alike, and a batch has one")
-    sites = sites_of(nodes, function, before.syntax)
-    constancy = Constancy(sites, function, before.syntax)
+    sites = sites_of(nodes, function, before.program)
+    constancy = Constancy(sites, function, before.program)
     constancy.check_between()
-    operations = Operations(use, ctx, before.syntax)
+    operations = Operations(use, ctx, before.program)
     rewriting = Rewriting(sites, function, operations, frozenset(use.place.scope.bindings))
     forms, targets = {site.form for site in sites}, {site.target for site in sites}
     one_block = len({id(function.blocks[site.statement]) for site in sites}) == 1
+    if forms == {Form.NONE}:
+        constancy.check_blocking()
     if forms <= {Form.NAME, Form.NONE} and one_block:
         return rewriting.named()
     if len(targets) > 1 or not forms <= {Form.APPEND, Form.NAME_AND_APPEND, Form.LIST}:
@@ -84,7 +86,8 @@ def _changes(use: Use, trap: Trap, ctx: Context, before: Requests) -> Iterator[C
     constancy.check_list(ctx.source.tree)
     if forms == {Form.APPEND} and one_block and len(sites) > 1:
         return rewriting.extended()
-    if forms == {Form.LIST} and len(sites) == 1 and not isinstance(sites[0].value, ast.ListComp):
+    are_exclusive = all(function.exclude(sites[0].statement, site.statement) for site in sites[1:])
+    if forms == {Form.LIST} and are_exclusive and isinstance(sites[0].value, ast.List):
         return rewriting.wrapped()
     constancy.check_loops(function.blocks[rewriting.last_in_block()])
     return rewriting.collected()

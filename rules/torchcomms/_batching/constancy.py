@@ -11,7 +11,7 @@ from torchmigrate.semantics.nodes import parents, walk
 from torchmigrate.semantics.resolve import leaf
 
 from .._groups.groups import argument
-from .._simulator.syntax import Syntax
+from .._simulator.program import Program
 from .._simulator.values import COLLECTIVES, SINGLE
 from .function import Function, root
 from .sites import Form, Site
@@ -26,7 +26,7 @@ class Constancy:
 
     sites: Sequence[Site]
     function: Function
-    syntax: Syntax
+    program: Program
 
     def check_between(self) -> None:
         """Between the first operation and the last, nothing may touch what has been handed over."""
@@ -35,12 +35,18 @@ class Constancy:
         for statement in self.function.blocks:
             if not first <= statement.lineno <= last or statement in issuing or hasattr(statement, "body"):
                 continue
-            if not _ORDERED.isdisjoint(self.syntax.called(statement)):
+            if not _ORDERED.isdisjoint(self.program.called(statement)):
                 raise NoFix("the operations are not waited for together")
             for site in self.sites:
                 earlier = site.statement.lineno < statement.lineno
                 if earlier and not self.function.exclude(site.statement, statement):
                     _check_untouched(statement, site)
+
+    def check_blocking(self) -> None:
+        """Check that no operation uses the tensor that a blocking call before it has transferred."""
+        for index, site in enumerate(self.sites):
+            for later in self.sites[index + 1 :] if site.form is Form.NONE else ():
+                _check_untouched(later.statement, site)
 
     def check_loops(self, block: Sequence[ast.stmt]) -> None:
         """In a loop that issues operations, nothing may touch those of an earlier round."""
@@ -53,7 +59,7 @@ class Constancy:
                     self._check_round(around, site)
 
     def _check_round(self, loop: ast.For | ast.While, site: Site) -> None:
-        made = self.syntax.assigned(loop)
+        made = self.program.assigned(loop)
         tensors = [tensor for call in site.calls if (tensor := argument(call, 0, "tensor")) is not None]
         if all(root(tensor) in made for tensor in tensors):
             return

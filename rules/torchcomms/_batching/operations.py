@@ -10,7 +10,7 @@ from torchmigrate.api import NoFix
 from torchmigrate.rewrite.changes import Part, Symbol, Template
 
 from .._groups.groups import argument
-from .._simulator.syntax import Syntax
+from .._simulator.program import Program
 from .._simulator.values import SINGLE
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class Operations:
     """Writes operations where ``use`` is."""
 
-    def __init__(self, use: Use, ctx: Context, syntax: Syntax) -> None:
+    def __init__(self, use: Use, ctx: Context, program: Program) -> None:
         self._use = use
         self._ctx = ctx
-        self._syntax = syntax
+        self._program = program
 
     def symbol(self, name: str) -> Symbol:
         """How something of torch.distributed's is named there. Raises NoFix."""
@@ -31,7 +31,7 @@ class Operations:
 
     def operation(self, call: ast.Call) -> Template:
         """The `P2POp` that stands for a single operation. Raises NoFix."""
-        name = self._syntax.name(call)
+        name = self._program.find_name(call)
         if name not in SINGLE:
             raise NoFix(f"`{ast.unparse(call.func)}` is not the name of the operation that it calls")
         sends = "send" in name

@@ -37,16 +37,16 @@ class Rewriting:
 
     def wrapped(self) -> Iterator[Change]:
         """``reqs = [isend(…), irecv(…)]`` → ``reqs = batch_isend_irecv([…])``."""
-        (site,) = self.sites
-        if site.value is None or not site.calls:
-            raise kept_otherwise()
-        if site.value.lineno == site.value.end_lineno and site.holder is not None:
-            new = self.operations.batch(site.calls, "{requests} = {batch}", requests=site.holder)
-            yield ReplaceStatement(self._alone(site.statement), new)
-            return
-        batch = self.operations.symbol("batch_isend_irecv")
-        yield replace(site.value, "{batch}({listed})", batch=batch, listed=site.value)
-        yield from self._in_place(site)
+        for site in self.sites:
+            if site.value is None or not site.calls:
+                raise kept_otherwise()
+            if site.value.lineno == site.value.end_lineno and site.holder is not None:
+                new = self.operations.batch(site.calls, "{requests} = {batch}", requests=site.holder)
+                yield ReplaceStatement(self._alone(site.statement), new)
+                continue
+            batch = self.operations.symbol("batch_isend_irecv")
+            yield replace(site.value, "{batch}({listed})", batch=batch, listed=site.value)
+            yield from self._in_place(site)
 
     def collected(self) -> Iterator[Change]:
         """Operations under conditions: the list holds them first, and their requests from then on."""
@@ -76,14 +76,14 @@ class Rewriting:
         raise NoFix(f"`{target}` is not made where it is filled")
 
     def named(self) -> Iterator[Change]:
-        """Requests with names of their own, waited for one after the other; a blocking call waits where it stands."""
+        """Traps with names of their own, waited for one after the other; a blocking call waits where it stands."""
         last = self.sites[-1]
         waits = sorted(
             (self._wait(site) for site in self.sites if site.form is Form.NAME), key=lambda wait: wait.lineno
         )
         blocking = [site for site in self.sites if site.form is Form.NONE]
-        if len(blocking) > 1 or (blocking and blocking[0] is not last):
-            raise NoFix("a blocking call stands before the last operation")
+        if blocking and waits and blocking != [last]:
+            raise NoFix("a blocking call precedes the last operation")
         if any(self.function.blocks[wait] is not self._block for wait in waits):
             raise NoFix("the requests are not waited for where they are made")
         places = [self._block.index(wait) for wait in waits]

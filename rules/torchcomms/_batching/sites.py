@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from torchmigrate.api import NoFix
 
-from .._simulator.syntax import Syntax
+from .._simulator.program import Program
 from .function import Function
 
 
@@ -54,9 +54,9 @@ def kept_otherwise() -> NoFix:
     return NoFix("the requests are kept in ways that a single batch cannot replace")
 
 
-def sites_of(nodes: Sequence[ast.Call], function: Function, syntax: Syntax) -> list[Site]:
+def sites_of(nodes: Sequence[ast.Call], function: Function, program: Program) -> list[Site]:
     """The statements that issue the operations, in the order of these. Raises NoFix."""
-    finding = _Finding(nodes, function, syntax)
+    finding = _Finding(nodes, function, program)
     found: dict[ast.stmt, Site] = {}
     for node in nodes:
         statement = function.statement_of(node)
@@ -71,13 +71,13 @@ def sites_of(nodes: Sequence[ast.Call], function: Function, syntax: Syntax) -> l
 class _Finding:
     nodes: Sequence[ast.Call]
     function: Function
-    syntax: Syntax
+    program: Program
 
     def site(self, statement: ast.stmt, node: ast.Call) -> Site:
         """What a statement does with the operation ``node``, and with others in the same list."""
         if isinstance(statement, ast.Expr):
             value = statement.value
-            if value is node and self.syntax.name(node) in ("recv", "send"):
+            if value is node and self.program.find_name(node) in ("recv", "send"):
                 return Site(statement, (node,), Form.NONE)
             function = value.func if isinstance(value, ast.Call) and value.args == [node] else None
             if isinstance(function, ast.Attribute) and function.attr == "append":
