@@ -21,6 +21,7 @@ from .values import (
     CpuTensor,
     Instance,
     Method,
+    Neighbor,
     Opaque,
     PeerOperation,
     Request,
@@ -189,6 +190,8 @@ class Calls(Expressions):
     def _supply(self, name: str, default: ast.expr | None, is_root: bool) -> Any:
         """Return the value of a parameter that is given no argument."""
         guessed = guess_value(name, self.rank, self.world) if is_root else Opaque(name)
+        if isinstance(guessed, Neighbor) and not self._has_partner:
+            return Opaque(name)
         is_flag = isinstance(default, ast.Constant) and default.value in (None, True, False)
         if not isinstance(guessed, Opaque) or default is None or (is_root and is_flag):
             return guessed

@@ -150,7 +150,10 @@ class Traps:
                 return
             outcomes.append((traces, bool(run_traces(traces, Channels.GROUP).deadlocks)))
         (traces, hangs), (_, hangs_too) = outcomes
-        nodes = _select_singles(step for trace in traces for step in trace if isinstance(step, Operation))
+        operations = [step for trace in traces for step in trace if isinstance(step, Operation)]
+        if any(operation.is_blocking for operation in operations):
+            return  # the callers may order them by rank
+        nodes = _select_singles(operations)
         self._assumed |= nodes
         if hangs == hangs_too:
             self._judge(traces)
