@@ -37,13 +37,13 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import AddArgument
-from torchmigrate.semantics.resolve import string
+from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.resolve import leaf, string
 
 from ._groups import groups
 from ._groups.backends import UNDEFINED, backends, is_nccl
 from ._groups.devices import device_of
-from ._groups.groups import GLOO_GROUP, HELPER, INIT, NEW_GROUP, argument, is_of_another_world
-from ._groups.options import hidden_options, may_hold_device
+from ._groups.groups import GLOO_GROUP, HELPER, INIT, NEW_GROUP, is_of_another_world
 from ._groups.splits import is_split, reached_by_some
 from ._simulator.traps import POSTING, Traps
 
@@ -81,8 +81,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call = use.call
     if call is None or ctx.options.target < (2, 15) or _has_device(call) or _is_retry(use):
         return
-    options = hidden_options(use, call)
-    if options is None and may_hold_device(use):
+    options = _read_hidden(use, call)
+    if options is None and _may_hold_device(use):
         return
     unless = ", unless the hidden arguments give it," if options is None else ""
     given = argument(call, 0, "backend") or (options or {}).get("backend")
@@ -151,3 +151,35 @@ def _fix(use: Use, call: ast.Call, found: frozenset[str] | None, ctx: Context) -
 
 def _starred(call: ast.Call) -> bool:
     return any(isinstance(given, ast.Starred) for given in call.args)
+
+
+def _read_hidden(use: Use, call: ast.Call) -> dict[str, ast.expr] | None:
+    """What ``**options`` holds, where it is a dictionary of this function without a device; None if unknown."""
+    hidden = [given.value for given in call.keywords if given.arg is None]
+    if not hidden:
+        return {}
+    if len(hidden) > 1 or not isinstance(hidden[0], ast.Name):
+        return None
+    owner = use.place.scope.find(hidden[0].id)
+    bindings = owner.bindings[hidden[0].id] if owner else []
+    value = bindings[0].value if len(bindings) == 1 else None
+    if owner is None or value is None or _may_hold_device(use):
+        return None
+    if isinstance(value, ast.Dict) and all(key is not None and string(key) for key in value.keys):
+        return {string(k) or "": v for k, v in zip(value.keys, value.values, strict=True) if k is not None}
+    if isinstance(value, ast.Call) and leaf(value.func) == "dict" and not value.args:
+        return {given.arg or "": given.value for given in value.keywords}
+    return None
+
+
+def _may_hold_device(use: Use) -> bool:
+    """Whether the function speaks of a device that its hidden options may hold."""
+    return "device_id" in _words(use.place.scope.node)
+
+
+def _words(node: ast.AST) -> set[str]:
+    """The strings, and names of keyword arguments, of a function."""
+    found = set()
+    for part in ast.walk(node):
+        found.add((part.arg or "") if isinstance(part, ast.keyword) else string(part) or "")
+    return found

@@ -26,9 +26,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.calls import argument
 
 from ._groups.backends import UNDEFINED, backends, by_device
-from ._groups.groups import INIT, NEW_GROUP, argument
+from ._groups.groups import INIT, NEW_GROUP
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

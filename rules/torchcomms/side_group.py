@@ -47,18 +47,10 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.model.versions import Version
+from torchmigrate.semantics.calls import argument
 
 from ._groups.backends import backends, is_nccl
-from ._groups.groups import (
-    EAGER_WORLD,
-    HELPER,
-    INIT,
-    NCCL_WORLD,
-    argument,
-    is_of_another_world,
-    may_be_nccl,
-    note,
-)
+from ._groups.groups import EAGER_WORLD, HELPER, INIT, NCCL_WORLD, is_of_another_world, may_be_nccl, note
 from ._groups.ranks import severity_if
 
 if TYPE_CHECKING:

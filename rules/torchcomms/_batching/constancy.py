@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchmigrate.api import NoFix
+from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.nodes import parents, walk
 from torchmigrate.semantics.resolve import leaf
 
-from .._groups.groups import argument
 from .._simulator.program import Program
 from .._simulator.values import COLLECTIVES, SINGLE
 from .function import Function, root

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
 from torchmigrate.rewrite.changes import Part, Symbol, Template
+from torchmigrate.semantics.calls import argument
 
-from .._groups.groups import argument
 from .._simulator.program import Program
 from .._simulator.values import SINGLE
 

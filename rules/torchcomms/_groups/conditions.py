@@ -1,4 +1,4 @@
-"""Conditions that have another value on some ranks than on others."""
+"""Conditions whose value differs between ranks."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PLAIN = frozenset({"int", "str", "bool", "any", "all"})
 _PLACES = frozenset({"index", "count"})
-"""Methods that say where, or how often, something is in a list: of a rank, that is another number on another one."""
+"""Methods that find or count an item in a list; for a rank, the result differs between ranks."""
 _COMPUTED = (ast.BinOp, ast.Subscript, ast.IfExp)
 
 
 def differs(test: ast.expr, use: Use, ctx: Context, depth: int = 3) -> Ground:
-    """What says that a condition near ``use`` has another value on some ranks than on others.
+    """Return the evidence that the value of a condition near ``use`` differs between ranks.
 
-    ``rank is None`` and ``rank == -1`` ask whether there are ranks at all, which is the same everywhere.
+    ``rank is None`` and ``rank == -1`` test whether there are ranks at all, which is the same everywhere.
     """
     if isinstance(test, ast.BoolOp):
         return max(differs(part, use, ctx, depth) for part in test.values)
@@ -54,7 +54,7 @@ def _is_no_rank(node: ast.AST) -> bool:
 
 
 def _asks_for_membership(node: ast.expr, use: Use, ctx: Context) -> Ground:
-    """``dist.get_rank(group)``, which is -1 outside of the group; ``places.get(rank)``, which is None."""
+    """Judge ``dist.get_rank(group)``, which is -1 outside of the group, and ``places.get(rank)``, which may be None."""
     if isinstance(node, ast.Call) and node.args:
         if ctx.is_named(node.func, use, *c10d("get_rank")):
             return Ground.VALUE
@@ -65,12 +65,12 @@ def _asks_for_membership(node: ast.expr, use: Use, ctx: Context) -> Ground:
 
 
 def _looked_up(key: ast.expr, use: Use, ctx: Context) -> Ground:
-    """What a table has for a rank may be the same for another."""
+    # A table may have the same value for several ranks, so the evidence is weak.
     return min(_mentions_rank(key, use, ctx, depth=0), Ground.NAME)
 
 
 def _mentions_rank(node: ast.expr, use: Use, ctx: Context, depth: int = 2) -> Ground:
-    """Whether a side of a comparison depends on the rank: ``rank % 2``, ``ranks.index(rank)``, ``roles[rank]``."""
+    """Judge whether a side of a comparison depends on the rank: ``rank % 2``, ``ranks.index(rank)``, ``roles[rank]``."""
     found = rank_ground(node, use, ctx)
     if isinstance(node, ast.BinOp):
         return max(_mentions_rank(part, use, ctx, depth) for part in (node.left, node.right))
@@ -92,7 +92,7 @@ def _is_computed(value: ast.expr) -> bool:
 
 
 def _of_variable(node: ast.Name | ast.Attribute, use: Use, ctx: Context, depth: int) -> Ground:
-    """``is_source = rank == 0``, ``self.is_source``; ``not rank``, where the variable certainly is one."""
+    """Judge a variable: ``is_source = rank == 0``, ``self.is_source``; a rank itself only where that is certain."""
     given = values(node, use, ctx) if depth else []
     found = max((differs(value, there, ctx, depth - 1) for value, there in given), default=Ground.NONE)
     if isinstance(node, ast.Attribute) and depth:
@@ -113,7 +113,7 @@ def _of_property(name: str, use: Use, ctx: Context, depth: int) -> Ground:
 
 
 def _of_call(call: ast.Call, use: Use, ctx: Context, depth: int) -> Ground:
-    """A function of the file that returns such a condition, or one whose name says so: ``is_main_process()``."""
+    """Judge a call of a function of the file that returns such a condition, or of ``is_main_process()``."""
     called = leaf(call.func) or ""
     if called in _PLAIN and call.args:
         (inner,) = call.args[:1]
@@ -130,7 +130,7 @@ def _of_call(call: ast.Call, use: Use, ctx: Context, depth: int) -> Ground:
 
 
 def _of_parameter(function: ast.AST, value: ast.expr, call: ast.Call, use: Use, ctx: Context) -> Ground:
-    """Whether a function compares one of its parameters for which it is given a rank here."""
+    """Judge whether a function compares a parameter that this call passes a rank for."""
     assert isinstance(function, FUNCTION)
     names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
     names = names[1:] if isinstance(call.func, ast.Attribute) and names[:1] == ["self"] else names
@@ -146,7 +146,7 @@ def _of_parameter(function: ast.AST, value: ast.expr, call: ast.Call, use: Use, 
 
 
 def definitions(name: str, ctx: Context) -> list[Place]:
-    """The functions of this name in the file."""
+    """Return the functions of this name in the file."""
     return ctx.uses.once(definitions, lambda: _definitions(ctx)).get(name, [])
 
 
@@ -159,12 +159,12 @@ def _definitions(ctx: Context) -> dict[str, list[Place]]:
 
 
 def _returned(function: Place, ctx: Context) -> list[tuple[ast.expr, Place]]:
-    """What a function returns, and where."""
+    """Return the expressions that a function returns, and where."""
     return ctx.uses.once(_returned, lambda: _returns(ctx)).get(function.statement, [])
 
 
 def _returns(ctx: Context) -> dict[ast.stmt, list[tuple[ast.expr, Place]]]:
-    """What each function of the file returns."""
+    """Return the returned expressions of each function of the file, and where."""
     found: dict[ast.stmt, list[tuple[ast.expr, Place]]] = {}
     for place in ctx.uses.scopes.places:
         statement = place.statement

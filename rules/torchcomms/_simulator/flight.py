@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.nodes import walk
 
-from .._groups.groups import argument
 from .program import Program
 from .values import Function, is_cpu_group_name
 
@@ -44,7 +44,8 @@ class _Search:
         for call in self.parents:
             if not isinstance(call, ast.Call) or self.program.find_name(call) not in ("isend", "irecv"):
                 continue
-            peer, group = _find_peer(call), argument(call, 2, "group")
+            peer = argument(call, 1, "dst", "group_dst", "src", "group_src")
+            group = argument(call, 2, "group")
             by_gloo = group is not None and is_cpu_group_name(self.program.text(group))
             if peer is None or by_gloo or self._is_on_cpu(call):
                 continue
@@ -72,10 +73,10 @@ class _Search:
         function = self._find_outer(call, *_FUNCTIONS, ast.Module)
         if tensor is None:
             return False
-        sources = [tensor]
-        for part in walk(function) if function is not None and isinstance(tensor, ast.Name) else ():
-            if isinstance(part, ast.Assign) and ast.unparse(tensor) in map(ast.unparse, part.targets):
-                sources.append(part.value)
+        sources, name = [tensor], ast.unparse(tensor)
+        if function is not None and isinstance(tensor, ast.Name):
+            stores = (part for part in walk(function) if isinstance(part, ast.Assign))
+            sources += [store.value for store in stores if name in map(ast.unparse, store.targets)]
         return any(_ON_CPU.search(self.program.text(source)) for source in sources)
 
     def _is_collected(self, call: ast.Call, peer: ast.expr) -> bool:
@@ -130,11 +131,6 @@ class _Search:
                 yield isinstance(above.targets[0], ast.Subscript)
             elif holder is not None and _is_own(holder):
                 yield True
-
-
-def _find_peer(call: ast.Call) -> ast.expr | None:
-    given = (argument(call, 1, keyword) for keyword in ("dst", "group_dst", "src", "group_src"))
-    return next((peer for peer in given if peer is not None), None)
 
 
 def _find_names(node: ast.AST) -> set[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from .calls import Calls
@@ -178,13 +179,10 @@ class Interpreter(Calls):
             yield
 
     def _loop(self, rounds: Iterable[None], body: list[ast.stmt]) -> None:
-        for _ in rounds:
-            try:
-                self.execute(body)
-            except Broken:
-                return
-            except Continued:
-                continue
+        with suppress(Broken):
+            for _ in rounds:
+                with suppress(Continued):
+                    self.execute(body)
 
     def _do_With(self, statement: ast.With) -> None:
         for item in statement.items:

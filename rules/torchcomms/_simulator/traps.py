@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.nodes import walk
 
 from .._groups.backends import backends, is_nccl
-from .._groups.groups import INIT, argument, c10d, may_be_nccl
+from .._groups.groups import INIT, c10d, may_be_nccl
 from .communicators import Channels, Deadlock, Operation, Trace, is_closed, run_traces
 from .flight import find_in_flight
 from .program import Program
