@@ -72,7 +72,7 @@ def note(use: Use, ctx: Context) -> Iterator[str]:
         yield CONDITIONAL_GROUP
     if use.symbol in HELPER and use.call is not None and is_of_another_world(use.call):
         yield SIDE_GROUP
-    if use.symbol in POSTING and Traps.from_uses(ctx.uses).by_first.get(use.call) is not None:
+    if use.symbol in POSTING and use.call in Traps.from_uses(ctx.uses).by_first:
         yield SINGLE_OPERATIONS
 
 

@@ -23,13 +23,11 @@ from .values import (
     Method,
     Neighbor,
     Opaque,
-    PeerOperation,
-    Request,
     Returned,
     TorchName,
     Unclear,
     channels_of,
-    derive,
+    derive_value,
     find_method,
     guess_value,
     is_cpu_group_name,
@@ -71,14 +69,14 @@ class Calls(Expressions):
     def _value_Call(self, node: ast.Call) -> Any:
         function: Any = self.program.resolve_torch(node.func, self._scope)
         if function is None and isinstance(node.func, ast.Attribute):
-            owner = self.value(node.func.value)
-            if isinstance(owner, (Request, list, dict, Group)):
+            owner = self.evaluate(node.func.value)
+            if isinstance(owner, (Operation, list, dict, Group)):
                 return self._call_method(owner, node.func.attr, node)
             if isinstance(owner, Opaque) and self._stays_on_cpu(owner, node.func.attr, node):
                 return CpuTensor(self.program.text(node))
             function = self._get_attribute(owner, node.func)
         elif function is None:
-            function = self.value(node.func)
+            function = self.evaluate(node.func)
         arguments = self._evaluate_arguments(node)
         if isinstance(function, TorchName):
             return self._call_torch(function.name, arguments, node)
@@ -86,19 +84,19 @@ class Calls(Expressions):
             return self._call_own(function, arguments)
         if isinstance(function, ast.ClassDef):
             return Instance(function)
-        if isinstance(function, (Method, Instance)) and self._issues(function.definition):
+        if isinstance(function, (Method, Instance)) and self._issues_any(function.definition):
             raise Unclear
         if isinstance(node.func, ast.Name) and node.func.id not in self._names:
             return self._call_builtin(node.func.id, arguments, node)
-        return self._opaque(node) if node.args else self._guess(leaf(node.func) or "", node)
+        return self._make_opaque(node) if node.args else self._guess_name(leaf(node.func) or "", node)
 
-    def _issues(self, definition: ast.AST) -> bool:
+    def _issues_any(self, definition: ast.AST) -> bool:
         called = self.program.called(definition)
-        return self.program.issues(definition) or "batch_isend_irecv" in called
+        return self.program.issues_single(definition) or "batch_isend_irecv" in called
 
     def _evaluate_arguments(self, node: ast.Call) -> Arguments:
-        positional = [self.value(argument) for argument in node.args]
-        keywords = {keyword.arg or "**": self.value(keyword.value) for keyword in node.keywords}
+        positional = [self.evaluate(argument) for argument in node.args]
+        keywords = {keyword.arg or "**": self.evaluate(keyword.value) for keyword in node.keywords}
         is_complete = "**" not in keywords and not any(isinstance(a, ast.Starred) for a in node.args)
         return Arguments(positional, keywords, is_complete)
 
@@ -122,23 +120,23 @@ class Calls(Expressions):
             return Opaque("super")
         if name in BUILTINS and all(isinstance(a, PLAIN) for a in given):
             try:
-                return derive(BUILTINS[name](*given, **arguments.keywords), *given)
+                return derive_value(BUILTINS[name](*given, **arguments.keywords), *given)
             except (TypeError, ValueError):
-                return self._opaque(node)
-        return self._guess(name, node)
+                return self._make_opaque(node)
+        return self._guess_name(name, node)
 
     def _call_method(self, owner: Any, name: str, node: ast.Call) -> Any:
-        """Call a method of a request, a group, a list or a dictionary."""
-        arguments = [self.value(argument) for argument in node.args]
-        if isinstance(owner, Request) and name in ("wait", "is_completed"):
+        """Call a method of a request (which is its operation), a group, a list or a dictionary."""
+        arguments = [self.evaluate(argument) for argument in node.args]
+        if isinstance(owner, Operation) and name in ("wait", "is_completed"):
             if name == "is_completed":
                 raise Unclear
-            self.trace.append(Wait(owner.operation))
+            self.trace.append(Wait(owner))
             return True
         if isinstance(owner, Group) and name in ("rank", "size"):
             return self.rank if name == "rank" else self.world.size
         if name not in _METHODS.get(type(owner), ()):
-            return self._opaque(node)
+            return self._make_opaque(node)
         try:
             result = getattr(owner, name)(*arguments)
         except (TypeError, ValueError, LookupError):
@@ -152,10 +150,10 @@ class Calls(Expressions):
         definition = method.definition
         suspends = any(isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await)) for node in walk(definition))
         if self._depth > _MAX_DEPTH or suspends:
-            if self._issues(definition):
+            if self._issues_any(definition):
                 raise Unclear
             return Opaque(definition.name)
-        names = self._bind(method, arguments, keywords, is_root)
+        names = self._bind_parameters(method, arguments, keywords, is_root)
         outer, outer_scope = self._names, self._scope
         self._names, self._depth = names, self._depth + 1
         self._scope = self.program.scope_of.get(definition, outer_scope)
@@ -168,7 +166,7 @@ class Calls(Expressions):
             self._depth -= 1
         return None
 
-    def _bind(
+    def _bind_parameters(
         self, method: Method, arguments: list[Any], keywords: dict[str, Any], is_root: bool
     ) -> dict[str, Any]:
         """Return the variables with which a function begins."""
@@ -184,10 +182,12 @@ class Calls(Expressions):
         for name in (*positional, *(parameter.arg for parameter in spec.kwonlyargs)):
             if name not in names:
                 given = name in keywords
-                names[name] = keywords[name] if given else self._supply(name, defaults.get(name), is_root)
+                names[name] = (
+                    keywords[name] if given else self._supply_parameter(name, defaults.get(name), is_root)
+                )
         return names | {star.arg: Opaque(star.arg) for star in (spec.vararg, spec.kwarg) if star is not None}
 
-    def _supply(self, name: str, default: ast.expr | None, is_root: bool) -> Any:
+    def _supply_parameter(self, name: str, default: ast.expr | None, is_root: bool) -> Any:
         """Return the value of a parameter that is given no argument."""
         guessed = guess_value(name, self.rank, self.world) if is_root else Opaque(name)
         if isinstance(guessed, Neighbor) and not self._has_partner:
@@ -195,7 +195,7 @@ class Calls(Expressions):
         is_flag = isinstance(default, ast.Constant) and default.value in (None, True, False)
         if not isinstance(guessed, Opaque) or default is None or (is_root and is_flag):
             return guessed
-        return self.value(default)
+        return self.evaluate(default)
 
     def _call_torch(self, name: str, arguments: Arguments, node: ast.Call) -> Any:
         called = name.rpartition(".")[2]
@@ -210,7 +210,7 @@ class Calls(Expressions):
             operation = Operation(
                 self.rank, self._to_group(arguments.get(None, "group")), node, collective=called
             )
-            return self._post(operation, is_async=arguments.get(None, "async_op") is True)
+            return self._post_operation(operation, is_async=arguments.get(None, "async_op") is True)
         handler = getattr(self, "_call_" + called, None)
         if handler is not None:
             return handler(arguments, node)
@@ -220,7 +220,7 @@ class Calls(Expressions):
         known = {"get_world_size": self.world.size, "get_process_group_ranks": ranks, "get_backend": "nccl"}
         known |= dict.fromkeys(("get_rank", "get_node_local_rank"), self.rank)
         known |= dict.fromkeys(("is_initialized", "is_available", "is_nccl_available"), True)
-        return known.get(called, self._opaque(node))
+        return known.get(called, self._make_opaque(node))
 
     def _call_init_process_group(self, arguments: Arguments, node: ast.Call) -> None:
         self._world_group = Group("world", channels_of(arguments.get(0, "backend")))
@@ -233,26 +233,28 @@ class Calls(Expressions):
         self._globals[key] = None
         return Group(key, channels_of(backend) if backend is not None else self._world_group.channels)
 
-    def _call_P2POp(self, arguments: Arguments, node: ast.Call) -> PeerOperation:
+    def _call_P2POp(self, arguments: Arguments, node: ast.Call) -> Operation:
         op = arguments.get(0, "op")
         called = op.name.rpartition(".")[2] if isinstance(op, TorchName) else ""
         if called not in ("isend", "irecv"):
             raise Unclear
         group = self._to_group(arguments.get(3, "group"), arguments.get(1, "tensor"))
-        peer = self._to_rank(arguments.get(2, "peer", "group_peer"))
-        return PeerOperation(Transfer(called == "isend", self.rank, peer), group)
+        transfer = Transfer(
+            called == "isend", self.rank, self._to_rank(arguments.get(2, "peer", "group_peer"))
+        )
+        return Operation(self.rank, group, node, (transfer,))
 
     def _call_batch_isend_irecv(self, arguments: Arguments, node: ast.Call) -> Any:
         given = arguments.get(0, "p2p_op_list")
         operations = (
-            [one for one in given if isinstance(one, PeerOperation)]
-            if isinstance(given, (list, tuple))
-            else []
+            [one for one in given if isinstance(one, Operation)] if isinstance(given, (list, tuple)) else []
         )
         if not operations or len(operations) < len(given):
             raise Unclear
-        transfers = [operation.transfer for operation in operations]
-        return [self._post(Operation(self.rank, operations[0].group, node, transfers, is_batch=True))]
+        transfers = [transfer for operation in operations for transfer in operation.transfers]
+        return [
+            self._post_operation(Operation(self.rank, operations[0].group, node, transfers, is_batch=True))
+        ]
 
     def _issue_single(self, called: str, arguments: Arguments, node: ast.Call) -> Any:
         tensor = arguments.get(0, "tensor")
@@ -265,12 +267,12 @@ class Calls(Expressions):
         is_assumed = not self._is_confirmed and (self._is_assuming or isinstance(peer, Assumed))
         operation = Operation(self.rank, group, node, (transfer,), is_assumed=is_assumed)
         operation.has_known_peer, operation.is_blocking = isinstance(peer, int), called in ("send", "recv")
-        return self._post(operation, is_async=not operation.is_blocking)
+        return self._post_operation(operation, is_async=not operation.is_blocking)
 
-    def _post(self, operation: Operation, *, is_async: bool = True) -> Request | None:
+    def _post_operation(self, operation: Operation, *, is_async: bool = True) -> Operation | None:
         self.trace.append(operation)
         if is_async:
-            return Request(operation)
+            return operation
         self.trace.append(Wait(operation))
         return None
 
@@ -298,7 +300,9 @@ class Calls(Expressions):
     def _stays_on_cpu(self, owner: Opaque, method: str, node: ast.Call) -> bool:
         """Return whether a method of a tensor gives a tensor on the CPU."""
         given = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "device")]
-        if method == "cpu" or (method == "to" and any(_is_cpu(self.value(argument)) for argument in given)):
+        if method == "cpu" or (
+            method == "to" and any(_is_cpu(self.evaluate(argument)) for argument in given)
+        ):
             return True
         return isinstance(owner, CpuTensor) and method not in _MOVING
 

@@ -141,7 +141,7 @@ class _Simulation:
 
     def run(self) -> Outcome:
         while True:
-            advanced = [self._advance(rank) for rank in range(len(self.traces))]
+            advanced = [self._advance_rank(rank) for rank in range(len(self.traces))]
             if self._complete_heads() or any(advanced):
                 continue
             if not self.queued:
@@ -149,7 +149,7 @@ class _Simulation:
             heads = [head for queue in self._find_heads() for head in queue]
             deadlock = Deadlock(heads, list(self.queued))
             self.outcome.deadlocks.append(deadlock)
-            while not self._force():
+            while not self._force_queued():
                 # A trap of blocking calls alone consists of those that they keep from being reached, too.
                 following = [
                     step for head in heads if head.is_blocking for step in self._skip_wait(head.rank)
@@ -158,7 +158,7 @@ class _Simulation:
                     return self.outcome
                 deadlock.queued.extend(following)
 
-    def _advance(self, rank: int) -> bool:
+    def _advance_rank(self, rank: int) -> bool:
         """Let one rank issue operations until it has to wait; return whether it got any further."""
         start, trace = self.next_steps[rank], self.traces[rank]
         for step in trace[start:]:
@@ -168,7 +168,7 @@ class _Simulation:
                 if step.operation not in self.done:
                     break
             else:
-                self._issue(step)
+                self._issue_operation(step)
             self.next_steps[rank] += 1
         return self.next_steps[rank] > start
 
@@ -180,11 +180,11 @@ class _Simulation:
             if isinstance(step, Operation):
                 self.next_steps[rank] = index + 1
                 self.in_flight[rank].clear()
-                self._issue(step)
+                self._issue_operation(step)
                 return [step]
         return []
 
-    def _issue(self, operation: Operation) -> None:
+    def _issue_operation(self, operation: Operation) -> None:
         for other in self.in_flight[operation.rank]:
             one, two = (o.select_queue(self.channels) for o in (other, operation))
             if one == two and other.select_queue(Channels.PAIR) != operation.select_queue(Channels.PAIR):
@@ -202,7 +202,7 @@ class _Simulation:
     def _complete_heads(self) -> bool:
         moved = False
         for heads in self._find_heads():
-            moved |= self._match(heads)
+            moved |= self._match_transfers(heads)
             names = {head.collective for head in heads}
             if len(heads) == len(self.traces) and len(names) == 1 and "" not in names:
                 self.done.update(heads)
@@ -210,7 +210,7 @@ class _Simulation:
         self.queued = [operation for operation in self.queued if operation not in self.done]
         return moved or len(self.queued) < before
 
-    def _match(self, operations: Iterable[Operation]) -> bool:
+    def _match_transfers(self, operations: Iterable[Operation]) -> bool:
         """Complete the transfers that have both sides among the operations, each direction in its order."""
         sides: dict[bool, dict[tuple[int, int], list[tuple[Transfer, Operation]]]]
         sides = {True: defaultdict(list), False: defaultdict(list)}
@@ -227,9 +227,9 @@ class _Simulation:
         self.done.update(o for o in operations if o.transfers and self.transferred.issuperset(o.transfers))
         return bool(pairs)
 
-    def _force(self) -> bool:
+    def _force_queued(self) -> bool:
         """Treat all queued operations as one batch; return whether that moved anything."""
         groups = {operation.group for operation in self.queued}
-        moved = [self._match([o for o in self.queued if o.group == group]) for group in groups]
+        moved = [self._match_transfers([o for o in self.queued if o.group == group]) for group in groups]
         self.queued = [operation for operation in self.queued if operation not in self.done]
         return any(moved)

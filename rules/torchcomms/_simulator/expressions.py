@@ -26,7 +26,7 @@ from .values import (
     TorchName,
     Unclear,
     World,
-    derive,
+    derive_value,
     find_method,
     guess_value,
     holds_request,
@@ -61,37 +61,37 @@ class Expressions:
         """Execute a function of the file and return its result."""
         raise NotImplementedError
 
-    def value(self, node: ast.expr) -> Any:
+    def evaluate(self, node: ast.expr) -> Any:
         """Return the value of an expression; calls in it are executed."""
         handler = getattr(self, "_value_" + type(node).__name__, None)
         if handler is not None:
             return handler(node)
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
-                self.value(child)
-        return self._opaque(node)
+                self.evaluate(child)
+        return self._make_opaque(node)
 
-    def _opaque(self, node: ast.AST) -> Opaque:
+    def _make_opaque(self, node: ast.AST) -> Opaque:
         return Opaque(self.program.text(node))
 
-    def _guess(self, name: str, node: ast.AST) -> Any:
+    def _guess_name(self, name: str, node: ast.AST) -> Any:
         return guess_value(name, self.rank, self.world, self.program.text(node))
 
     def _value_Constant(self, node: ast.Constant) -> Any:
         return node.value
 
     def _value_Starred(self, node: ast.Starred) -> Any:
-        return self.value(node.value)
+        return self.evaluate(node.value)
 
     def _value_NamedExpr(self, node: ast.NamedExpr) -> Any:
-        value = self.value(node.value)
-        self._assign(node.target, value)
+        value = self.evaluate(node.value)
+        self._assign_target(node.target, value)
         return value
 
     def _value_List(self, node: ast.List | ast.Tuple | ast.Set) -> Any:
         found: list[Any] = []
         for element in node.elts:
-            value = self.value(element)
+            value = self.evaluate(element)
             is_spread = isinstance(element, ast.Starred) and isinstance(value, (list, tuple))
             found.extend(value if is_spread else [value])
         return tuple(found) if isinstance(node, ast.Tuple) else found
@@ -99,10 +99,10 @@ class Expressions:
     _value_Tuple = _value_Set = _value_List  # noqa: N815
 
     def _value_Dict(self, node: ast.Dict) -> Any:
-        keys = [self.value(key) if key is not None else Opaque("**") for key in node.keys]
-        values = [self.value(value) for value in node.values]
+        keys = [self.evaluate(key) if key is not None else Opaque("**") for key in node.keys]
+        values = [self.evaluate(value) for value in node.values]
         is_plain = all(isinstance(key, (int, str)) for key in keys)
-        return dict(zip(keys, values, strict=True)) if is_plain else self._opaque(node)
+        return dict(zip(keys, values, strict=True)) if is_plain else self._make_opaque(node)
 
     def _value_Name(self, node: ast.Name) -> Any:
         for names in (self._names, self._globals):
@@ -124,12 +124,12 @@ class Expressions:
             if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 return Method(definition)
             if value is not None and not self.program.is_relevant(value):
-                return self.value(value)
-        return self._guess(node.id, node)
+                return self.evaluate(value)
+        return self._guess_name(node.id, node)
 
     def _value_Attribute(self, node: ast.Attribute) -> Any:
         known = self.program.resolve_torch(node, self._scope)
-        return known if known is not None else self._get_attribute(self.value(node.value), node)
+        return known if known is not None else self._get_attribute(self.evaluate(node.value), node)
 
     def _get_attribute(self, owner: Any, node: ast.Attribute) -> Any:
         if isinstance(owner, Instance):
@@ -141,15 +141,15 @@ class Expressions:
                 if decorators & {"property", "cached_property"}:
                     return self.call_function(Method(method, owner), [], {})
                 return Method(method, None if "staticmethod" in decorators else owner)
-        return self._guess(node.attr, node)
+        return self._guess_name(node.attr, node)
 
     def _value_Subscript(self, node: ast.Subscript) -> Any:
-        owner, key = self.value(node.value), self.value(node.slice)
+        owner, key = self.evaluate(node.value), self.evaluate(node.slice)
         if isinstance(owner, TorchName) and owner.name == "os.environ":
             return self._read_environment(key)
         if isinstance(owner, (list, tuple, dict)) and isinstance(key, (int, str, slice)):
             try:
-                return derive(owner[key], key)  # type: ignore[call-overload, index]
+                return derive_value(owner[key], key)  # type: ignore[index]
             except (LookupError, TypeError):
                 pass
         if holds_request(owner) and isinstance(node.slice, ast.Slice):
@@ -159,74 +159,74 @@ class Expressions:
 
     def _value_Slice(self, node: ast.Slice) -> Any:
         bounds = [
-            self.value(part) if part is not None else None for part in (node.lower, node.upper, node.step)
+            self.evaluate(part) if part is not None else None for part in (node.lower, node.upper, node.step)
         ]
         is_known = all(bound is None or isinstance(bound, int) for bound in bounds)
-        return slice(*bounds) if is_known else self._opaque(node)
+        return slice(*bounds) if is_known else self._make_opaque(node)
 
     def _read_environment(self, name: Any) -> Any:
         known = {"RANK": self.rank, "LOCAL_RANK": self.rank, "WORLD_SIZE": self.world.size}
         return str(known[name]) if name in known else Opaque(f"environ {name}")
 
     def _value_IfExp(self, node: ast.IfExp) -> Any:
-        test = self.value(node.test)
-        truth = self._decide(test)
+        test = self.evaluate(node.test)
+        truth = self._decide_truth(test)
         if truth is None and any(map(self.program.is_relevant, (node.body, node.orelse))):
             raise Unclear
-        is_body = self._choose(node.test) if truth is None else truth
-        return derive(self.value(node.body if is_body else node.orelse), test)
+        is_body = self._choose_outcome(node.test) if truth is None else truth
+        return derive_value(self.evaluate(node.body if is_body else node.orelse), test)
 
     def _value_BoolOp(self, node: ast.BoolOp) -> Any:
         is_known, value = True, None
         for part in node.values:
-            value = derive(self.value(part), value)
-            truth = self._decide(value)
+            value = derive_value(self.evaluate(part), value)
+            truth = self._decide_truth(value)
             is_known = is_known and truth is not None
             if truth is not None and truth is not isinstance(node.op, ast.And):
                 return value
-        return value if is_known else self._opaque(node)
+        return value if is_known else self._make_opaque(node)
 
     def _value_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        value = self.value(node.operand)
-        if isinstance(node.op, ast.Not) and (truth := self._decide(value)) is not None:
-            return derive(not truth, value)
+        value = self.evaluate(node.operand)
+        if isinstance(node.op, ast.Not) and (truth := self._decide_truth(value)) is not None:
+            return derive_value(not truth, value)
         if isinstance(node.op, ast.USub) and isinstance(value, (int, float)):
-            return derive(-value, value)
-        return self._opaque(node)
+            return derive_value(-value, value)
+        return self._make_opaque(node)
 
     def _value_BinOp(self, node: ast.BinOp) -> Any:
-        left, right = self.value(node.left), self.value(node.right)
+        left, right = self.evaluate(node.left), self.evaluate(node.right)
         shifted = isinstance(node.left, ast.BinOp) and isinstance(node.left.op, (ast.Add, ast.Sub))
         if isinstance(right, Opaque) and isinstance(node.op, ast.Mod) and shifted:
             return self._evaluate_round(node, left)
-        return self._apply(node.op, left, right, node)
+        return self._apply_operator(node.op, left, right, node)
 
     def _evaluate_round(self, node: ast.BinOp, left: Any) -> Any:
         """Evaluate ``(rank + 1) % n``: the next rank in a ring, whatever the number of ranks is called."""
         if isinstance(left, Opaque) and isinstance(node.right, ast.Name):  # `(rank - 1 + n) % n`
             names = self._names
             self._names = {**names, node.right.id: Assumed(self.world.size)}
-            left = self.value(node.left)
+            left = self.evaluate(node.left)
             self._names = names
-        return Assumed(left % self.world.size) if isinstance(left, int) else self._opaque(node)
+        return Assumed(left % self.world.size) if isinstance(left, int) else self._make_opaque(node)
 
-    def _apply(self, kind: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
+    def _apply_operator(self, kind: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
         if isinstance(left, PLAIN) and isinstance(right, PLAIN) and type(kind) in BINARY:
             try:
-                return derive(BINARY[type(kind)](left, right), left, right)
+                return derive_value(BINARY[type(kind)](left, right), left, right)
             except (TypeError, ValueError, ZeroDivisionError, OverflowError):
                 pass
-        return self._opaque(node)
+        return self._make_opaque(node)
 
     def _value_Compare(self, node: ast.Compare) -> Any:
-        sides = [self.value(node.left)]
+        sides = [self.evaluate(node.left)]
         for kind, operand in zip(node.ops, node.comparators, strict=True):
-            sides.append(self.value(operand))
+            sides.append(self.evaluate(operand))
             self._look_for_ends(*sides[-2:])
-            truth = self._compare(kind, *sides[-2:])
+            truth = self._compare_values(kind, *sides[-2:])
             if not truth:
-                return self._opaque(node) if truth is None else derive(False, *sides)
-        return derive(True, *sides)
+                return self._make_opaque(node) if truth is None else derive_value(False, *sides)
+        return derive_value(True, *sides)
 
     def _look_for_ends(self, left: Any, right: Any) -> None:
         """Raise NotARing if a neighbor is compared with a value that means there is none."""
@@ -236,7 +236,7 @@ class Expressions:
             if isinstance(one, Neighbor) and self.world.is_ring and is_end:
                 raise NotARing(-1 if other == 0 else other)
 
-    def _compare(self, kind: ast.cmpop, left: Any, right: Any) -> bool | None:
+    def _compare_values(self, kind: ast.cmpop, left: Any, right: Any) -> bool | None:
         if isinstance(left, Opaque) or isinstance(right, Opaque):
             if isinstance(kind, (ast.Eq, ast.Is)) and left == right:
                 return True
@@ -253,7 +253,7 @@ class Expressions:
             return isinstance(kind, ast.NotEq)
         return None
 
-    def _decide(self, value: Any) -> bool | None:
+    def _decide_truth(self, value: Any) -> bool | None:
         """Return whether a value is true; None where that is unknown."""
         if isinstance(value, Opaque):
             return None
@@ -262,47 +262,49 @@ class Expressions:
         return bool(value) if isinstance(value, PLAIN) else True
 
     def _value_ListComp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
-        return [value for (value,) in self._comprehend(node.generators, (node.elt,))]
+        return [value for (value,) in self._run_comprehension(node.generators, (node.elt,))]
 
     _value_GeneratorExp = _value_SetComp = _value_ListComp  # noqa: N815
 
     def _value_DictComp(self, node: ast.DictComp) -> Any:
-        pairs = self._comprehend(node.generators, (node.key, node.value))
+        pairs = self._run_comprehension(node.generators, (node.key, node.value))
         return {key if isinstance(key, (int, str)) else str(key): value for key, value in pairs}
 
     def _list_items(self, node: ast.expr) -> list[Any]:
         """Return the items of an iterable; one item that stands for all where they are not followed."""
-        items = self.value(node)
+        items = self.evaluate(node)
         is_known = isinstance(items, (list, tuple, dict))
         return list(items) if is_known else [Opaque(EACH + self.program.text(node))]
 
-    def _comprehend(self, generators: list[ast.comprehension], elements: Iterable[ast.expr]) -> list[Any]:
+    def _run_comprehension(
+        self, generators: list[ast.comprehension], elements: Iterable[ast.expr]
+    ) -> list[Any]:
         if not generators:
-            return [tuple(self.value(element) for element in elements)]
+            return [tuple(self.evaluate(element) for element in elements)]
         found: list[Any] = []
         kept = dict(self._names)
         for item in self._list_items(generators[0].iter):
-            self._assign(generators[0].target, item)
-            tests = [self.value(test) for test in generators[0].ifs]
+            self._assign_target(generators[0].target, item)
+            tests = [self.evaluate(test) for test in generators[0].ifs]
             self._is_assuming |= any(isinstance(test, Assumed) for test in tests)
-            if all(self._decide(test) is not False for test in tests):
-                found += self._comprehend(generators[1:], elements)
+            if all(self._decide_truth(test) is not False for test in tests):
+                found += self._run_comprehension(generators[1:], elements)
         self._names = {**self._names, **kept}
         return found
 
-    def _assign(self, target: ast.expr, value: Any) -> None:
+    def _assign_target(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
             self._names[target.id] = value
         elif isinstance(target, ast.Attribute):
-            owner = self.value(target.value)
+            owner = self.evaluate(target.value)
             if isinstance(owner, Instance):
                 owner.attributes[target.attr] = value
         elif isinstance(target, ast.Subscript):
-            self._assign_item(self.value(target.value), self.value(target.slice), value)
+            self._assign_item(self.evaluate(target.value), self.evaluate(target.slice), value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             is_known = isinstance(value, (list, tuple)) and len(value) == len(target.elts)
             for index, element in enumerate(target.elts):
-                self._assign(element, value[index] if is_known else self._opaque(element))
+                self._assign_target(element, value[index] if is_known else self._make_opaque(element))
 
     def _assign_item(self, holder: Any, key: Any, value: Any) -> None:
         in_dict = isinstance(holder, dict) and isinstance(key, (int, str))
@@ -312,6 +314,6 @@ class Expressions:
         elif holds_request(value):
             raise Unclear
 
-    def _choose(self, test: ast.expr, first: bool = True) -> bool:
+    def _choose_outcome(self, test: ast.expr, first: bool = True) -> bool:
         """Return the outcome assumed for an unknown condition, the same for every rank."""
         return self.world.choices.setdefault(self.program.text(test), first)

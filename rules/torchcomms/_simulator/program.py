@@ -89,7 +89,7 @@ class Program:
         called = self.called(node)
         return not (_LEADING.isdisjoint(called) and self.leading.isdisjoint(called))
 
-    def issues(self, node: ast.AST) -> bool:
+    def issues_single(self, node: ast.AST) -> bool:
         """Return whether code calls a single operation."""
         return not SINGLE.isdisjoint(self.called(node))
 

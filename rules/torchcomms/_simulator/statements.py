@@ -87,10 +87,10 @@ class Interpreter(Calls):
         self._names[statement.name] = statement
 
     def _do_Expr(self, statement: ast.Expr) -> None:
-        self.value(statement.value)
+        self.evaluate(statement.value)
 
     def _do_Return(self, statement: ast.Return) -> None:
-        raise Returned(self.value(statement.value) if statement.value else None)
+        raise Returned(self.evaluate(statement.value) if statement.value else None)
 
     def _do_Raise(self, statement: ast.Raise) -> None:
         raise Raised
@@ -102,28 +102,28 @@ class Interpreter(Calls):
         raise Continued
 
     def _do_Assert(self, statement: ast.Assert) -> None:
-        if self._decide(self.value(statement.test)) is False:
+        if self._decide_truth(self.evaluate(statement.test)) is False:
             raise Raised
 
     def _do_Assign(self, statement: ast.Assign) -> None:
-        value = self.value(statement.value)
+        value = self.evaluate(statement.value)
         for target in statement.targets:
-            self._assign(target, value)
+            self._assign_target(target, value)
 
     def _do_AnnAssign(self, statement: ast.AnnAssign) -> None:
         if statement.value is not None:
-            self._assign(statement.target, self.value(statement.value))
+            self._assign_target(statement.target, self.evaluate(statement.value))
 
     def _do_AugAssign(self, statement: ast.AugAssign) -> None:
-        old, new = self.value(statement.target), self.value(statement.value)
+        old, new = self.evaluate(statement.target), self.evaluate(statement.value)
         if isinstance(old, list) and isinstance(statement.op, ast.Add) and isinstance(new, (list, tuple)):
             old.extend(new)
             return
-        self._assign(statement.target, self._apply(statement.op, old, new, statement))
+        self._assign_target(statement.target, self._apply_operator(statement.op, old, new, statement))
 
     def _do_If(self, statement: ast.If) -> None:
-        test = self.value(statement.test)
-        truth = self._decide(test)
+        test = self.evaluate(statement.test)
+        truth = self._decide_truth(test)
         if truth is None:
             self._try_branches(statement)
             return
@@ -132,53 +132,58 @@ class Interpreter(Calls):
 
     def _note_decision(self, test: Any, statement: ast.stmt) -> None:
         if isinstance(test, Assumed):
-            self._is_assuming |= self._matters(statement)
+            self._is_assuming |= self._is_decisive(statement)
 
-    def _matters(self, statement: ast.stmt) -> bool:
+    def _is_decisive(self, statement: ast.stmt) -> bool:
         return self.program.is_relevant(statement) or self.program.leaves(statement)
 
     def _try_branches(self, statement: ast.If) -> None:
         """Take one of two branches, where it is unknown which one is taken."""
         body, orelse = statement.body, statement.orelse
-        if not any(map(self._matters, (*body, *orelse))):
-            self._forget(statement)
+        if not any(map(self._is_decisive, (*body, *orelse))):
+            self._forget_assigned(statement)
             return
-        issuing = [any(map(self.program.issues, branch)) for branch in (body, orelse)]
+        issuing = [any(map(self.program.issues_single, branch)) for branch in (body, orelse)]
         leaves = any(map(self.program.leaves, body))
         if all(issuing) or (issuing[0] and leaves):
             raise Unclear
         if any(issuing) and DIFFERS.search(self.program.text(statement.test)):
             raise Unclear
-        self.execute(body if self._choose(statement.test, not leaves) else orelse)
+        self.execute(body if self._choose_outcome(statement.test, not leaves) else orelse)
 
-    def _forget(self, statement: ast.stmt) -> None:
+    def _forget_assigned(self, statement: ast.stmt) -> None:
         self._names |= {name: Opaque(name) for name in self.program.assigned(statement)}
 
     def _do_For(self, statement: ast.For) -> None:
         items = self._list_items(statement.iter)
         is_known = not (len(items) == 1 and isinstance(items[0], Opaque))
         if not is_known and not self.program.is_relevant(statement):
-            self._forget(statement)
+            self._forget_assigned(statement)
             return
-        self._loop((self._assign(statement.target, item) for item in items), statement.body)
+        self._run_rounds(self._assign_items(statement.target, items), statement.body)
         self.execute(statement.orelse)
+
+    def _assign_items(self, target: ast.expr, items: list[Any]) -> Iterator[None]:
+        for item in items:
+            self._assign_target(target, item)
+            yield
 
     def _do_While(self, statement: ast.While) -> None:
         if self.program.is_relevant(statement):
-            self._loop(self._count_rounds(statement), statement.body)
+            self._run_rounds(self._count_rounds(statement), statement.body)
 
     def _count_rounds(self, statement: ast.While) -> Iterator[None]:
         """Yield once for each round; two rounds of a loop without end, and one where the condition is unknown."""
         is_endless = isinstance(statement.test, ast.Constant)
         for count in range(64):
-            test = self.value(statement.test)
+            test = self.evaluate(statement.test)
             self._note_decision(test, statement)
-            truth = self._decide(test)
+            truth = self._decide_truth(test)
             if truth is False or (count and truth is None) or (count == 2 and is_endless):
                 return
             yield
 
-    def _loop(self, rounds: Iterable[None], body: list[ast.stmt]) -> None:
+    def _run_rounds(self, rounds: Iterable[None], body: list[ast.stmt]) -> None:
         with suppress(Broken):
             for _ in rounds:
                 with suppress(Continued):
@@ -186,9 +191,11 @@ class Interpreter(Calls):
 
     def _do_With(self, statement: ast.With) -> None:
         for item in statement.items:
-            value = self.value(item.context_expr)
+            value = self.evaluate(item.context_expr)
             if item.optional_vars is not None:
-                self._assign(item.optional_vars, value if isinstance(value, Instance) else Opaque("with"))
+                self._assign_target(
+                    item.optional_vars, value if isinstance(value, Instance) else Opaque("with")
+                )
         self.execute(statement.body)
 
     def _do_Try(self, statement: ast.Try) -> None:

@@ -7,7 +7,7 @@ import enum
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.calls import argument
@@ -78,12 +78,12 @@ class Traps:
         self._stuck: set[ast.Call] = set()
         self._assumed: set[ast.Call] = set()
         for start in self._find_starts():
-            self._explore(start)
+            self._explore_choices(start)
         for owner, methods in self._find_objects():
             self._follow_object(owner, methods)
         for calls in find_in_flight(program):
             if calls.isdisjoint(self._covered):
-                self._add(Trouble.SERIALISED, set(calls))
+                self._add_trap(Trouble.SERIALISED, set(calls))
 
     @classmethod
     def from_uses(cls, uses: Uses) -> Traps:
@@ -120,7 +120,8 @@ class Traps:
                 yield self._start_at(function)
 
     def _start_at(self, function: Function) -> Start:
-        return lambda interpreter: interpreter.run_function(function, self.program.functions[function])
+        owner = self.program.functions[function]
+        return partial(Interpreter.run_function, definition=function, owner=owner)
 
     def _find_singles(self, function: Function) -> set[ast.Call]:
         calls = (node for node in walk(function) if isinstance(node, ast.Call))
@@ -146,7 +147,7 @@ class Traps:
         """
         outcomes = []
         for order in (methods, methods[::-1]):
-            traces = self._trace_ranks(lambda one, order=order: one.run_methods(owner, order), {})
+            traces = self._trace_ranks(partial(Interpreter.run_methods, owner=owner, methods=order), {})
             if traces is None:
                 return
             outcomes.append((traces, bool(run_traces(traces, Channels.GROUP).deadlocks)))
@@ -157,12 +158,12 @@ class Traps:
         nodes = _select_singles(operations)
         self._assumed |= nodes
         if hangs == hangs_too:
-            self._judge(traces)
+            self._judge_traces(traces)
         else:
             self._covered |= nodes
-            self._add(Trouble.SERIALISED, nodes)
+            self._add_trap(Trouble.SERIALISED, nodes)
 
-    def _explore(self, start: Start) -> None:
+    def _explore_choices(self, start: Start) -> None:
         """Run code for every rank, with every combination of unknown conditions."""
         waiting: list[dict[str, bool]] = [{}]
         runs = 0
@@ -176,7 +177,7 @@ class Traps:
                 before = {name: choices[name] for name in names[:index]}
                 waiting.append({**before, names[index]: not choices[names[index]]})
             if traces is not None:
-                self._judge(traces)
+                self._judge_traces(traces)
 
     def _trace_ranks(self, start: Start, choices: dict[str, bool]) -> list[Trace] | None:
         """Return the traces of all ranks; None if the code is not understood, or their operations do not match."""
@@ -191,14 +192,14 @@ class Traps:
 
     def _trace_world(self, start: Start, world: World) -> list[Trace]:
         try:
-            return [self._trace(start, world, rank) for rank in range(world.size)]
+            return [self._trace_rank(start, world, rank) for rank in range(world.size)]
         except NotARing as found:
             if not world.is_ring:
                 raise Unclear from None
             world = World(world.size, world.choices, is_ring=False, end=found.value)
             return self._trace_world(start, world)
 
-    def _trace(self, start: Start, world: World, rank: int) -> Trace:
+    def _trace_rank(self, start: Start, world: World, rank: int) -> Trace:
         interpreter = Interpreter(self.program, world, rank)
         try:
             start(interpreter)
@@ -208,7 +209,7 @@ class Traps:
             self._steps += interpreter.steps
         return interpreter.trace
 
-    def _judge(self, traces: Sequence[Trace]) -> None:
+    def _judge_traces(self, traces: Sequence[Trace]) -> None:
         operations = [step for trace in traces for step in trace if isinstance(step, Operation)]
         self._covered.update(operation.node for operation in operations)
         self._assumed |= {operation.node for operation in operations if operation.is_assumed}
@@ -220,13 +221,13 @@ class Traps:
         in_pairs = _select_singles(operation for deadlock in paired.deadlocks for operation in deadlock.heads)
         for deadlock in filter(self._may_run, grouped.deadlocks):
             is_old = bool(_select_singles(deadlock.heads) & in_pairs)
-            self._add(Trouble.PAIR if is_old else Trouble.OVERLAP, _select_singles(deadlock.queued))
+            self._add_trap(Trouble.PAIR if is_old else Trouble.OVERLAP, _select_singles(deadlock.queued))
         for pair in grouped.serialised:
-            self._add(Trouble.SERIALISED, _select_singles(pair))
+            self._add_trap(Trouble.SERIALISED, _select_singles(pair))
         serialised = _select_singles(operation for pair in grouped.serialised for operation in pair)
         for pair in grouped.matched:
             if len(serialised & _select_singles(pair)) == 2:  # both sides of a schedule are one finding
-                self._add(Trouble.SERIALISED, _select_singles(pair))
+                self._add_trap(Trouble.SERIALISED, _select_singles(pair))
 
     @staticmethod
     def _may_run(deadlock: Deadlock) -> bool:
@@ -240,7 +241,7 @@ class Traps:
         sends = [t.is_send and head.has_known_peer for head in deadlock.heads for t in head.transfers]
         return not all(operation.is_blocking for operation in singles) or all(sends)
 
-    def _add(self, trouble: Trouble, nodes: set[ast.Call]) -> None:
+    def _add_trap(self, trouble: Trouble, nodes: set[ast.Call]) -> None:
         """Add a trap, merged with those that it shares operations with."""
         for trap in self.found:
             if nodes & trap.nodes:

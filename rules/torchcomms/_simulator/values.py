@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._groups.rank_names import is_rank_name, is_size_name
-from .communicators import Channels, Group, Operation, Transfer
+from .communicators import Channels, Operation
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -71,21 +71,6 @@ class TorchName:
     """A function or module of torch (or `os`), by its qualified name."""
 
     name: str
-
-
-@dataclass(frozen=True)
-class Request:
-    """The request that `isend`, `irecv` and asynchronous collectives return."""
-
-    operation: Operation
-
-
-@dataclass(frozen=True)
-class PeerOperation:
-    """A `P2POp`."""
-
-    transfer: Transfer
-    group: Group
 
 
 @dataclass(eq=False)
@@ -196,7 +181,7 @@ def guess_value(name: str, rank: int, world: World, key: str = "") -> Any:
     )
 
 
-def derive(value: Any, *sources: Any) -> Any:
+def derive_value(value: Any, *sources: Any) -> Any:
     """Return a value computed from the sources, as `Assumed` if one of the sources is."""
     is_assumed = any(isinstance(source, Assumed) for source in sources)
     return Assumed(value) if is_assumed and isinstance(value, int) else value
@@ -219,7 +204,7 @@ def holds_request(value: Any) -> bool:
     """Return whether a value is a request or contains one."""
     if isinstance(value, (list, tuple)):
         return any(map(holds_request, value))
-    return isinstance(value, Request)
+    return isinstance(value, Operation)
 
 
 def find_method(definition: ast.ClassDef, name: str) -> Function | None:
