@@ -1,19 +1,19 @@
-"""A group of another world, made by `_new_process_group_helper`: torch 2.15 splits it from the default group.
+"""A group of another world, created by `_new_process_group_helper`: torch 2.15 splits it from the default group.
 
 Why: programs that train and serve in one job connect one trainer rank to the servers with a group of its own world:
-they copy `init_process_group` and call the private helper below it, with no ranks (`[]`). From torch 2.15 on, the
-default group of the backend `nccl` is bound to a device, with or without `device_id`, and the helper then splits a
-group of the same backend from it. A split needs every rank of the default group, and the ranks of the new group are
-other processes: the trainer waits for ever. Before 2.15 the same happened under `device_id` only.
+they copy `init_process_group` and call the private helper that it uses, without ranks (`[]`). Since torch 2.15, the
+default group of the backend `nccl` is bound to a device, with or without `device_id`, and the helper splits a group of
+the same backend from it. A split needs every rank of the default group, but the ranks of the new group are other
+processes: the trainer waits forever. Before 2.15 this happened only with `device_id`.
 
     group, _ = _new_process_group_helper(size, rank, [], Backend("nccl"), store, group_name=name, timeout=timeout)
     →
     group, _ = _new_process_group_helper(size, rank, [], Backend("nccl-legacy"), store, group_name=name, timeout=timeout)
 
 What to do, one of:
-  - take a backend of another name than the default group's, which is not split: `nccl-legacy` (torch 2.14 and newer;
-    it takes the device of the first tensor, as before), in all processes of the group, so that they use one engine;
-  - unbind the default group while the helper runs, which every version knows:
+  - use a backend whose name differs from the default group's, which is not split: `nccl-legacy` (torch 2.14 and newer;
+    it uses the device of the first tensor, as before), in all processes of the group, so that they use one engine;
+  - unbind the default group while the helper runs, which works in every version:
 
         default = torch.distributed.distributed_c10d._get_default_group()
         bound, default.bound_device_id = default.bound_device_id, None
@@ -25,12 +25,12 @@ What to do, one of:
   - in torch 2.15 and newer: `options = dist.ProcessGroupNCCL.Options()`, `options.lazy_init = True`, and
     `backend_options=options`.
 
-The finding is an error where the project makes its default group with `nccl` and hands `nccl` to this one too;
-a warning, where one of the two is not seen.
+The finding is an error where the project creates its default group with `nccl` and passes `nccl` to this one too, and
+a warning where one of the two is unknown.
 
 How to see it: the trainer hangs in the helper; `py-spy dump` shows it there.
 
-How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is made, or
+How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is created, or
 `init_process_group("nccl-legacy")` (torch 2.14 and newer), both without `device_id`.
 
 Source: https://github.com/NVIDIA-NeMo/RL/pull/3189, https://github.com/pytorch/pytorch/pull/192281; torch 2.15.0
@@ -70,7 +70,7 @@ _NCCL2: Version = (2, 15)
 _GUARDS = re.compile(
     rb"\.[\s\\]*bound_device_id[\s\\]*(?:,[^=\n]*)?=[^=]|setattr\([^)]*bound_device_id|lazy_init"
 )
-"""What keeps the helper from splitting."""
+"""Code that keeps the helper from splitting."""
 
 
 @rule.check
@@ -86,19 +86,19 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     is_certain = bool(ctx.project.uses(NCCL_WORLD)) and (found is not None or _is_handed_nccl(use, ctx))
     condition = "" if found is not None else "with nccl, "
     message = (
-        f"{condition}torch {{breaks}} splits this group from the default group, if that is nccl's, and waits for all of "
-        'its ranks; make it with `Backend("nccl-legacy")`, in all of its processes'
+        f"{condition}torch {{breaks}} splits this group from an nccl default group and waits for all ranks of that group; "
+        'create it with `Backend("nccl-legacy")` in all of its processes'
     )
     if target < _NCCL2:
         message = (
-            f"{condition}this group is split from a default group that `device_id` binds, which waits for all of its "
-            "ranks; unbind the default group for the call"
+            f"{condition}this group is split from a default group bound by `device_id` and waits for all ranks of that "
+            "group; unbind the default group for the call"
         )
     yield ctx.finding(use, message, severity=severity_if(is_certain, ctx))
 
 
 def _is_handed_nccl(use: Use, ctx: Context) -> bool:
-    """Whether somebody in the project calls the function around with a backend of nccl's, or it is the default."""
+    """Return whether the project calls the enclosing function with nccl as its backend, or nccl is the default."""
     function = use.place.scope.node
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False

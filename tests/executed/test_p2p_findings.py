@@ -27,7 +27,7 @@ UNFIXED = {
     "pipeline_both_ways": "not waited for together",
     "pipeline_forward": "uses what they transfer",
     "receive_across_collective": "in ways that a single batch cannot replace",
-    "scatter_by_sends": "would not meet single operations",
+    "scatter_by_sends": "would not match single operations",
 }
 CODES: dict[tuple[str, ...], set[str]] = {
     ("completes", "completes"): set(),

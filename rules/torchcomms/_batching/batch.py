@@ -1,4 +1,4 @@
-"""Rewrites the single operations of a trap into one `batch_isend_irecv`, and proves that the result completes."""
+"""The fix that turns the single operations of a trap into one `batch_isend_irecv`, if the result completes."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ _THROUGH_ANOTHER = tuple(
     for quote in "\"'"
     for verb in ("patch", "setattr", "sys.modules")
 )
-"""How a test replaces the functions in the module that calls them: ``patch("ring.dist.isend")``, ``setattr(ring, "dist", …)``."""
-_SEPARATE = 'give each direction a group of its own, or use a group with `backend="nccl-lazy"` (torch 2.14)'
+"""How tests patch the functions in the calling module: ``patch("ring.dist.isend")``, ``setattr(ring, "dist", …)``."""
+_SEPARATE = 'give each direction its own group, or use a group with `backend="nccl-lazy"` (torch 2.14)'
 
 
 def fix(use: Use, trap: Trap, ctx: Context) -> Fix:
-    """The fix for a trap. Raises NoFix."""
+    """Return the fix for a trap. Raises NoFix."""
     from .._simulator.traps import POSTING, Traps
 
     if ctx.project.uses(*POSTING, kinds=_REPLACED):
         raise NoFix(
-            "the project looks for `isend` and `irecv`, or replaces them, and `P2POp` takes the original ones only"
+            "the project tests for `isend` and `irecv` or patches them, and `P2POp` accepts only the original functions"
         )
     for path, line in ctx.project.spelling(*_THROUGH_ANOTHER, beside=ctx.source.path):
         raise NoFix(
-            f"{ctx.project.shown(path)}:{line} may replace `isend` and `irecv`, and `P2POp` takes the original ones only"
+            f"{ctx.project.shown(path)}:{line} may patch `isend` and `irecv`, and `P2POp` accepts only the original functions"
         )
     before = Traps.from_uses(ctx.uses)
     changes = tuple(_changes(use, trap, ctx, before))
     if not _completes(changes, before, ctx):
         raise NoFix(
-            f"one batch on this side alone would not meet single operations on the other before torch 2.15; {_SEPARATE}"
+            f"before torch 2.15, a batch on this side would not match single operations on the other side; {_SEPARATE}"
         )
     return Fix(changes, Safety.UNSAFE, "Issue the operations as one `batch_isend_irecv`")
 
 
 def _completes(changes: Sequence[Change], before: Traps, ctx: Context) -> bool:
-    """Whether the changed program has one trap less, and its batches complete on either kind of communicator."""
+    """Return whether the changed program has a trap less, and its batches complete on either kind of communicator."""
     program = Program.from_changed(ctx.uses, rewritten(ctx.source.tree, changes))
     found = type(before)(program)
     program.scopes.release()
@@ -69,7 +69,7 @@ def _changes(use: Use, trap: Trap, ctx: Context, before: Traps) -> Iterator[Chan
         raise NoFix(f"the operations are spread over several functions; {_SEPARATE}")
     groups = {ast.unparse(group) if (group := group_of(node)) else "" for node in nodes}
     if len(groups) > 1:
-        raise NoFix("the operations do not name their group alike, and a batch has one")
+        raise NoFix("the operations name their groups differently, and a batch has only one")
     sites = sites_of(nodes, function, before.program)
     constancy = Constancy(sites, function, before.program)
     constancy.check_between()

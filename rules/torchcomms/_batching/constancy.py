@@ -1,4 +1,4 @@
-"""What must not change while operations wait for the others of their batch: their tensors, and the list of requests."""
+"""Checks that tensors and the list of requests stay untouched while operations wait for the rest of their batch."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .function import Function, root
 from .sites import Form, Site
 
 _ORDERED = frozenset({"wait", "batch_isend_irecv", *COLLECTIVES, *SINGLE})
-"""What must keep its place among the operations."""
+"""Calls that must keep their position among the operations."""
 
 
 @dataclass(frozen=True)
 class Constancy:
-    """Checks what happens between the sites of one function. Every method raises NoFix."""
+    """Checks of the code between the sites of one function. Every method raises NoFix."""
 
     sites: Sequence[Site]
     function: Function
     program: Program
 
     def check_between(self) -> None:
-        """Between the first operation and the last, nothing may touch what has been handed over."""
+        """Check that nothing between the first operation and the last touches the tensors they transfer."""
         issuing = {site.statement for site in self.sites}
         first, last = self.sites[0].statement.lineno, self.sites[-1].statement.end_lineno or 0
         for statement in self.function.blocks:
@@ -49,12 +49,12 @@ class Constancy:
                 _check_untouched(later.statement, site)
 
     def check_loops(self, block: Sequence[ast.stmt]) -> None:
-        """In a loop that issues operations, nothing may touch those of an earlier round."""
+        """Check that nothing in a loop touches the tensors of operations from an earlier round."""
         below = {node for statement in block for node in walk(statement)}
         for site in self.sites:
             for around in self.function.outwards(site.statement):
                 if around in block and not isinstance(around, (ast.For, ast.While, ast.If)):
-                    raise NoFix("the operations stand in a block that may be left early")
+                    raise NoFix("the operations are in a block that may be left early")
                 if isinstance(around, (ast.For, ast.While)) and around in below:
                     self._check_round(around, site)
 
@@ -73,7 +73,7 @@ class Constancy:
                 _check_untouched(statement, site)
 
     def check_list(self, tree: ast.Module) -> None:
-        """The list of requests may only be emptied, filled by the operations, and waited for as a whole."""
+        """Check that the list of requests is only emptied, filled by the operations, and waited for as a whole."""
         target = self.sites[0].target
         whole = self.function.node if "." not in target else tree
         issuing = {part for site in self.sites for part in walk(site.statement)}
@@ -98,13 +98,13 @@ def _check_untouched(statement: ast.stmt, site: Site) -> None:
 
 
 def _only_makes(statement: ast.stmt) -> bool:
-    """``x = torch.empty_like(y)``: reads no contents."""
+    """Return whether it only allocates, like ``x = torch.empty_like(y)``."""
     value = statement.value if isinstance(statement, ast.Assign) else None
     return isinstance(value, ast.Call) and (leaf(value.func) or "").startswith(("empty", "zeros", "ones"))
 
 
 def _touches(statement: ast.stmt, tensor: ast.expr) -> bool:
-    """Whether a statement reads the variable that a tensor comes from; ``x[0]`` is not ``x[1]``."""
+    """Return whether a statement reads the variable that a tensor comes from; ``x[0]`` and ``x[1]`` differ."""
     index = _index(tensor)
     around = parents(statement)
     for part in walk(statement):
@@ -116,13 +116,13 @@ def _touches(statement: ast.stmt, tensor: ast.expr) -> bool:
 
 
 def _index(node: ast.AST | None) -> object:
-    """The constant in ``x[0]``, or None."""
+    """Return the constant in ``x[0]``, or None."""
     constant = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
     return node.slice.value if constant else None  # type: ignore[union-attr]
 
 
 def _waits_or_empties(node: ast.AST, around: dict[ast.AST, ast.AST], *, is_appended: bool) -> bool:
-    """Whether a place that names the list of requests does no more than a batch allows."""
+    """Return whether a use of the list of requests does no more than a batch allows."""
     parent = around[node]
     if isinstance(parent, (ast.For, ast.comprehension)):
         return parent.iter is node and _waits(parent, around)
@@ -141,7 +141,7 @@ def _is_empty(value: ast.expr | None) -> bool:
 
 
 def _waits(loop: ast.For | ast.comprehension, around: dict[ast.AST, ast.AST]) -> bool:
-    """Whether a loop over requests does nothing with each but wait for it."""
+    """Return whether a loop over requests does nothing but wait for each."""
     if not isinstance(loop.target, ast.Name):
         return False
     body: ast.AST = loop if isinstance(loop, ast.For) else around[loop]

@@ -1,4 +1,4 @@
-"""What takes the place of single operations: one batch, in the form that their requests are kept in."""
+"""The changes that replace single operations by one batch, in the form in which their requests are kept."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .sites import Form, Site, kept_otherwise
 
 @dataclass(frozen=True)
 class Rewriting:
-    """The changes for the sites of one function. Every method raises NoFix."""
+    """The changes for the sites of one function. Every method may raise NoFix."""
 
     sites: Sequence[Site]
     function: Function
     operations: Operations
     bound: frozenset[str]
-    """The names of the scope."""
+    """The names bound in the scope."""
 
     @property
     def _block(self) -> list[ast.stmt]:
@@ -49,7 +49,7 @@ class Rewriting:
             yield from self._in_place(site)
 
     def collected(self) -> Iterator[Change]:
-        """Operations under conditions: the list holds them first, and their requests from then on."""
+        """Operations under conditions: the list first holds them, and after the batch their requests."""
         last, target = self.last_in_block(), self.sites[0].target
         for site in self.sites:
             yield from self._in_place(site)
@@ -58,7 +58,7 @@ class Rewriting:
         yield Insert(self._alone(last), template(exchange, batch=batch), after=True)
 
     def last_in_block(self) -> ast.stmt:
-        """The statement with the last operation, in the block where the list of requests is made."""
+        """Return the statement with the last operation, in the block where the list of requests is created."""
         target = self.sites[0].target
         if not target.isidentifier():
             raise NoFix("the operations depend on conditions, and their requests outlive the function")
@@ -68,15 +68,15 @@ class Rewriting:
             if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == target
         ]
         if len(made) != 1:
-            raise NoFix(f"`{target}` is made in several places")
+            raise NoFix(f"`{target}` is created in several places")
         block, last = self.function.blocks[made[0]], self.sites[-1].statement
         for around in (last, *self.function.outwards(last)):
             if isinstance(around, ast.stmt) and around in block:
                 return around
-        raise NoFix(f"`{target}` is not made where it is filled")
+        raise NoFix(f"`{target}` is not created in the block that fills it")
 
     def named(self) -> Iterator[Change]:
-        """Traps with names of their own, waited for one after the other; a blocking call waits where it stands."""
+        """Requests with their own names, waited for one after the other; a blocking call waits at once."""
         last = self.sites[-1]
         waits = sorted(
             (self._wait(site) for site in self.sites if site.form is Form.NAME), key=lambda wait: wait.lineno
@@ -85,7 +85,7 @@ class Rewriting:
         if blocking and waits and blocking != [last]:
             raise NoFix("a blocking call precedes the last operation")
         if any(self.function.blocks[wait] is not self._block for wait in waits):
-            raise NoFix("the requests are not waited for where they are made")
+            raise NoFix("the requests are not waited for in the block that issues them")
         places = [self._block.index(wait) for wait in waits]
         if not blocking and places != list(range(places[0], places[0] + len(places))):
             raise NoFix("work is done between the waits, and a batch may return one request for all")
@@ -101,7 +101,7 @@ class Rewriting:
         yield from map(Remove, others)
 
     def _merged(self, code: str, **parts: ast.expr) -> Merge:
-        """One statement for all sites, which stand in one block."""
+        """Return one statement for all sites, which are in one block."""
         statements = tuple(self._alone(site.statement) for site in self.sites)
         calls = [call for site in self.sites for call in site.calls]
         if not all(site.calls for site in self.sites):
@@ -115,11 +115,11 @@ class Rewriting:
 
     def _alone(self, statement: ast.stmt) -> ast.stmt:
         if not self.function.has_own_lines(statement):
-            raise NoFix("several statements stand on one line")
+            raise NoFix("several statements share a line")
         return statement
 
     def _wait(self, site: Site) -> ast.stmt:
-        """The one statement that waits for a named request, which nothing else may use."""
+        """Return the one statement that waits for a named request, which nothing else may use."""
         found: list[ast.stmt] = []
         block = self.function.blocks[site.statement]
         for node in ast.walk(self.function.node):
@@ -138,7 +138,7 @@ class Rewriting:
                 )
             found.append(statement)
         if len(found) != 1:
-            raise NoFix(f"`{site.target}` is not waited for once, where it is made")
+            raise NoFix(f"`{site.target}` is not waited for exactly once in the block that issues it")
         return found[0]
 
     def _fresh(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Where the operations of a trap are issued, and what is done with their requests."""
+"""The statements that issue the operations of a trap, and what they do with the requests."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .function import Function
 
 
 class Form(enum.Enum):
-    """What a statement does with the requests of its operations."""
+    """How a statement keeps the requests of its operations."""
 
     APPEND = enum.auto()
     """Adds them to a list."""
     LIST = enum.auto()
     """Makes a list of them."""
     NAME = enum.auto()
-    """Gives the only one a name."""
+    """Assigns the only one to a variable."""
     NAME_AND_APPEND = enum.auto()
-    """Gives the only one a name, under which the next statement appends it to a list."""
+    """Assigns the only one to a variable, which the next statement appends to a list."""
     NONE = enum.auto()
-    """Nothing: a blocking call."""
+    """Keeps nothing: a blocking call."""
 
 
 @dataclass(frozen=True)
@@ -36,26 +36,26 @@ class Site:
     calls: tuple[ast.Call, ...]
     form: Form
     holder: ast.expr | None = None
-    """The list, or the variable, that gets the requests."""
+    """The list or the variable that receives the requests."""
 
     @property
     def target(self) -> str:
-        """The same in a normal form; empty for none."""
+        """The holder as text; empty for none."""
         return ast.unparse(self.holder) if self.holder is not None else ""
 
     @property
     def value(self) -> ast.expr | None:
-        """What is assigned."""
+        """The assigned expression."""
         return self.statement.value if isinstance(self.statement, ast.Assign) else None
 
 
 def kept_otherwise() -> NoFix:
-    """The reason where requests go ways that are not followed."""
+    """Return the reason for no fix where requests are kept in ways that are not supported."""
     return NoFix("the requests are kept in ways that a single batch cannot replace")
 
 
 def sites_of(nodes: Sequence[ast.Call], function: Function, program: Program) -> list[Site]:
-    """The statements that issue the operations, in the order of these. Raises NoFix."""
+    """Return the statements that issue the operations, in the order of the operations. Raises NoFix."""
     finding = _Finding(nodes, function, program)
     found: dict[ast.stmt, Site] = {}
     for node in nodes:
@@ -74,7 +74,7 @@ class _Finding:
     program: Program
 
     def site(self, statement: ast.stmt, node: ast.Call) -> Site:
-        """What a statement does with the operation ``node``, and with others in the same list."""
+        """Return the site of the operation ``node``, with the others in the same list. Raises NoFix."""
         if isinstance(statement, ast.Expr):
             value = statement.value
             if value is node and self.program.find_name(node) in ("recv", "send"):
@@ -101,7 +101,7 @@ class _Finding:
         return calls if len(calls) == len(node.elts) and set(calls) <= set(self.nodes) else ()
 
     def _appended_to(self, statement: ast.stmt, name: str) -> ast.expr | None:
-        """The list that the next statement appends the request to, if nothing else is done with it."""
+        """Return the list that the next statement appends the request to, if nothing else uses the request."""
         block, whole = self.function.blocks[statement], self.function.node
         loops = [n for n in ast.walk(whole) if isinstance(n, ast.For) and ast.unparse(n.target) == name]
         inside = {part for loop in loops for part in ast.walk(loop)}

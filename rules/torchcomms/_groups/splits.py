@@ -44,10 +44,10 @@ def reached_by_some(use: Use, ctx: Context) -> Reached | None:
     every = list(conditions(use, ctx))
     for condition in every:
         if not _others_make_one(condition, _MAKING):
-            reason = f"{_shown(condition.test, ctx)} lets only some ranks make this group"
+            reason = f"{_shown(condition.test, ctx)} lets only some ranks create this group"
             return Reached(reason, condition.ground is Ground.VALUE)
     if use.call is not None and not every and _returns_early(use, use.call):
-        return Reached("with `use_local_synchronization` only the members make this group", True)
+        return Reached("with `use_local_synchronization` only the members create this group", True)
     return _called_by_some(use, ctx)
 
 
@@ -58,9 +58,10 @@ def _called_by_some(use: Use, ctx: Context, depth: int = 2) -> Reached | None:
         name = leaf(call.node) or ""
         for condition in conditions(call, ctx):
             if not _others_make_one(condition, _MAKING | {name}):
-                where = f"{_shown(condition.test, ctx)}, in line {condition.test.lineno},"
+                where = f"{_shown(condition.test, ctx)} in line {condition.test.lineno}"
                 return Reached(
-                    f"{where} lets only some ranks call `{name}`", condition.ground is Ground.VALUE
+                    f"{where} lets only some ranks call `{name}`, which creates this group",
+                    condition.ground is Ground.VALUE,
                 )
         found = _called_by_some(call, ctx, depth - 1)
         if found is not None:

@@ -228,9 +228,8 @@ class Calls(Expressions):
 
     def _call_new_group(self, arguments: Arguments, node: ast.Call) -> Group:
         backend = arguments.get(2, "backend")
-        count = sum(isinstance(key, str) and key.startswith("new ") for key in self._globals)
-        key = f"new {node.lineno} {count}"  # the ranks make their groups in the same order
-        self._globals[key] = None
+        self._group_count += 1  # all ranks create their groups in the same order
+        key = f"new {node.lineno} {self._group_count}"
         return Group(key, channels_of(backend) if backend is not None else self._world_group.channels)
 
     def _call_P2POp(self, arguments: Arguments, node: ast.Call) -> Operation:

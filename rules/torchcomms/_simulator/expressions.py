@@ -44,6 +44,7 @@ class Expressions:
         self._names: dict[str, Any] = {}
         self._globals: dict[str, Any] = {}
         self._world_group = Group("world")
+        self._group_count = 0
         self._has_partner = True
         """Whether a peer of which nothing is known may stand for the one partner of each rank."""
         self._partner: str | None = None
