@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.semantics.scopes import Place
 
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PLAIN = frozenset({"int", "str", "bool", "any", "all"})
 _PLACES = frozenset({"index", "count"})
@@ -104,11 +106,9 @@ def _of_variable(node: ast.Name | ast.Attribute, use: Use, ctx: Context, depth: 
 
 def _of_property(name: str, use: Use, ctx: Context, depth: int) -> Ground:
     found = Ground.NONE
-    for place in definitions(name, ctx):
-        assert isinstance(place.statement, FUNCTION)
-        if any(leaf(one) in ("property", "cached_property") for one in place.statement.decorator_list):
-            for value, there in _returned(place, ctx):
-                found = max(found, differs(value, replace(use, place=there), ctx, depth))
+    for function, value, there in _find_returned(name, ctx):
+        if any(leaf(one) in ("property", "cached_property") for one in function.decorator_list):
+            found = max(found, differs(value, replace(use, place=there), ctx, depth))
     return found
 
 
@@ -122,54 +122,43 @@ def _of_call(call: ast.Call, use: Use, ctx: Context, depth: int) -> Ground:
     if called in _PLACES or rank_ground(call, use, ctx) is Ground.VALUE:
         return _mentions_rank(call, use, ctx)
     found = Ground.NONE
-    for place in definitions(called, ctx) if depth else ():
-        for statement, there in _returned(place, ctx):
-            found = max(found, differs(statement, replace(use, place=there), ctx, depth - 1))
-            found = max(found, _of_parameter(place.statement, statement, call, use, ctx))
+    for function, value, there in _find_returned(called, ctx) if depth else ():
+        found = max(found, differs(value, replace(use, place=there), ctx, depth - 1))
+        found = max(found, _of_parameter(function, value, call, use, ctx))
     return Ground.NAME if found is Ground.NONE and is_choice_name(called) else found
 
 
-def _of_parameter(function: ast.AST, value: ast.expr, call: ast.Call, use: Use, ctx: Context) -> Ground:
+def _of_parameter(function: Definition, value: ast.expr, call: ast.Call, use: Use, ctx: Context) -> Ground:
     """Judge whether a function compares a parameter that this call passes a rank for."""
-    assert isinstance(function, FUNCTION)
     names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
     names = names[1:] if isinstance(call.func, ast.Attribute) and names[:1] == ["self"] else names
-    compared = {
-        part.id
-        for node in walk(value)
-        if isinstance(node, ast.Compare)
-        for part in walk(node)
-        if isinstance(part, ast.Name)
-    }
+    compares = (node for node in walk(value) if isinstance(node, ast.Compare))
+    compared = {part.id for node in compares for part in walk(node) if isinstance(part, ast.Name)}
     given = [argument for name, argument in zip(names, call.args, strict=False) if name in compared]
     return max((rank_ground(argument, use, ctx) for argument in given), default=Ground.NONE)
 
 
-def definitions(name: str, ctx: Context) -> list[Place]:
-    """Return the functions of this name in the file."""
-    return ctx.uses.once(definitions, lambda: _definitions(ctx)).get(name, [])
+class _Functions:
+    """The functions of one file."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.by_name: dict[str, list[Place]] = {}
+        self.returned: dict[ast.AST, list[tuple[ast.expr, Place]]] = {}
+        """The expressions that each function returns, and where."""
+        for place in ctx.uses.scopes.places:
+            statement = place.statement
+            if isinstance(statement, FUNCTION):
+                self.by_name.setdefault(statement.name, []).append(place)
+            elif isinstance(statement, ast.Return) and statement.value is not None:
+                function = next((outer for outer in place.ancestors() if isinstance(outer, FUNCTION)), None)
+                if function is not None:
+                    self.returned.setdefault(function, []).append((statement.value, place))
 
 
-def _definitions(ctx: Context) -> dict[str, list[Place]]:
-    found: dict[str, list[Place]] = {}
-    for place in ctx.uses.scopes.places:
-        if isinstance(place.statement, FUNCTION):
-            found.setdefault(place.statement.name, []).append(place)
-    return found
-
-
-def _returned(function: Place, ctx: Context) -> list[tuple[ast.expr, Place]]:
-    """Return the expressions that a function returns, and where."""
-    return ctx.uses.once(_returned, lambda: _returns(ctx)).get(function.statement, [])
-
-
-def _returns(ctx: Context) -> dict[ast.stmt, list[tuple[ast.expr, Place]]]:
-    """Return the returned expressions of each function of the file, and where."""
-    found: dict[ast.stmt, list[tuple[ast.expr, Place]]] = {}
-    for place in ctx.uses.scopes.places:
-        statement = place.statement
-        if isinstance(statement, ast.Return) and statement.value is not None:
-            around = next((outer for outer in place.ancestors() if isinstance(outer, FUNCTION)), None)
-            if around is not None:
-                found.setdefault(around, []).append((statement.value, place))
-    return found
+def _find_returned(name: str, ctx: Context) -> Iterator[tuple[Definition, ast.expr, Place]]:
+    """Yield the functions of this name in the file, with each expression that they return, and where."""
+    functions = ctx.uses.once(_Functions, lambda: _Functions(ctx))
+    for place in functions.by_name.get(name, []):
+        assert isinstance(place.statement, FUNCTION)
+        for value, there in functions.returned.get(place.statement, []):
+            yield place.statement, value, there

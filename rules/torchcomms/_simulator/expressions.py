@@ -113,7 +113,10 @@ class Expressions:
         if known is not None:
             return known
         self._globals[node.id] = Opaque(node.id)  # a global may be defined by itself
-        self._globals[node.id] = value = self._evaluate_global(node)
+        value = self._evaluate_global(node)
+        del self._globals[node.id]
+        if not isinstance(value, Opaque):  # builtins stay unbound
+            self._globals[node.id] = value
         return value
 
     def _evaluate_global(self, node: ast.Name) -> Any:

@@ -142,26 +142,21 @@ class Traps:
     def _follow_object(self, owner: ast.ClassDef, methods: list[Function]) -> None:
         """Run the methods of one object in the order of their definitions, and in the opposite one.
 
-        What is certain is only that their operations follow each other on one communicator; a deadlock is reported
-        only where both orders lead to one.
+        What is certain is only that their operations follow each other on one communicator, so the result counts only
+        where both orders agree.
         """
-        outcomes = []
-        for order in (methods, methods[::-1]):
-            traces = self._trace_ranks(partial(Interpreter.run_methods, owner=owner, methods=order), {})
-            if traces is None:
-                return
-            outcomes.append((traces, bool(run_traces(traces, Channels.GROUP).deadlocks)))
-        (traces, hangs), (_, hangs_too) = outcomes
-        operations = [step for trace in traces for step in trace if isinstance(step, Operation)]
-        if any(operation.is_blocking for operation in operations):
-            return  # the callers may order them by rank
-        nodes = _select_singles(operations)
-        self._assumed |= nodes
-        if hangs == hangs_too:
-            self._judge_traces(traces)
-        else:
-            self._covered |= nodes
-            self._add_trap(Trouble.SERIALISED, nodes)
+        orders = (methods, methods[::-1])
+        starts = [partial(Interpreter.run_methods, owner=owner, methods=order) for order in orders]
+        traced = [traces for start in starts if (traces := self._trace_ranks(start, {})) is not None]
+        operations = [
+            step for traces in traced for trace in traces for step in trace if isinstance(step, Operation)
+        ]
+        if len(traced) < len(orders) or any(operation.is_blocking for operation in operations):
+            return  # the callers may order blocking calls by rank
+        hangs = {bool(run_traces(traces, Channels.GROUP).deadlocks) for traces in traced}
+        if len(hangs) == 1:
+            self._assumed |= _select_singles(operations)
+            self._judge_traces(traced[0])
 
     def _explore_choices(self, start: Start) -> None:
         """Run code for every rank, with every combination of unknown conditions."""
