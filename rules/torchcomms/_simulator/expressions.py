@@ -7,8 +7,6 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
-from torchmigrate.semantics.resolve import leaf
-
 from .communicators import Group, Trace
 from .program import Program
 from .values import (
@@ -27,7 +25,6 @@ from .values import (
     Unclear,
     World,
     derive_value,
-    find_method,
     guess_value,
     holds_request,
 )
@@ -53,14 +50,6 @@ class Expressions:
         self._is_confirmed = False
         """Whether the program passes that variable to torch as its rank."""
         self._depth = 0
-
-    def execute(self, body: Iterable[ast.stmt]) -> None:
-        """Execute statements."""
-        raise NotImplementedError
-
-    def call_function(self, method: Method, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        """Execute a function of the file and return its result."""
-        raise NotImplementedError
 
     def evaluate(self, node: ast.expr) -> Any:
         """Return the value of an expression; calls in it are executed."""
@@ -130,22 +119,6 @@ class Expressions:
             if value is not None and not self.program.is_relevant(value):
                 return self.evaluate(value)
         return self._guess_name(node.id, node)
-
-    def _value_Attribute(self, node: ast.Attribute) -> Any:
-        known = self.program.resolve_torch(node, self._scope)
-        return known if known is not None else self._get_attribute(self.evaluate(node.value), node)
-
-    def _get_attribute(self, owner: Any, node: ast.Attribute) -> Any:
-        if isinstance(owner, Instance):
-            if node.attr in owner.attributes:
-                return owner.attributes[node.attr]
-            method = find_method(owner.definition, node.attr)
-            if method is not None:
-                decorators = {leaf(decorator) for decorator in method.decorator_list}
-                if decorators & {"property", "cached_property"}:
-                    return self.call_function(Method(method, owner), [], {})
-                return Method(method, None if "staticmethod" in decorators else owner)
-        return self._guess_name(node.attr, node)
 
     def _value_Subscript(self, node: ast.Subscript) -> Any:
         owner, key = self.evaluate(node.value), self.evaluate(node.slice)

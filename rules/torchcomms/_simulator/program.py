@@ -35,6 +35,7 @@ class Program:
         self.text = cache(ast.unparse)
         """The expression in a normal form: equal for equal code."""
         self.leaves = cache(self._may_leave)
+        self.suspends = cache(self._may_suspend)
         self.resolve_torch = cache(self._resolve_torch)
 
     @classmethod
@@ -108,6 +109,9 @@ class Program:
 
     def _may_leave(self, node: ast.AST) -> bool:
         return any(isinstance(part, (ast.Return, ast.Break, ast.Continue)) for part in walk(node))
+
+    def _may_suspend(self, node: ast.AST) -> bool:
+        return any(isinstance(part, (ast.Yield, ast.YieldFrom, ast.Await)) for part in walk(node))
 
     def _resolve_torch(self, node: ast.expr, scope: Scope) -> TorchName | None:
         resolved = self.names.resolve(node, scope)
