@@ -117,8 +117,8 @@ def _successor(old: str, target: Version) -> _Successor | None:
 
 def _is_fallback(use: Use, new: str, ctx: Context) -> bool:
     """Return whether the code chooses between the old name and the new one, to support old versions."""
-    around = (*use.place.ancestors(), *use.parents)
-    choices = [node for node in around if isinstance(node, (ast.If, ast.IfExp, ast.Try))]
+    enclosing = (*use.place.ancestors(), *use.parents)
+    choices = [node for node in enclosing if isinstance(node, (ast.If, ast.IfExp, ast.Try))]
     return not use.certain or any(new in ctx.text(choice) for choice in choices)
 
 

@@ -14,8 +14,8 @@ time to fix it.
         dist.P2POp(dist.irecv, incoming, peer),
     ])
 
-How it is found: see TC404. Blocking calls count only where every rank certainly executes them: with an unknown peer,
-they may be a request and its answer.
+How it is found: see TC404. Blocking calls count only where every rank sends first to a known peer: with an unknown peer
+they may be a request and its answer, and where a function receives first, the first rank must run another one.
 
 Fix safety: unsafe, and offered under the conditions of TC404.
 

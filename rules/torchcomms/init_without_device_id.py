@@ -108,8 +108,8 @@ def _is_for_xla(call: ast.Call, options: dict[str, ast.expr]) -> bool:
 
 def _is_retry(use: Use) -> bool:
     """Return whether another call in the same ``try`` passes the device, so this one is for older versions."""
-    tries = [around for around in use.place.ancestors() if isinstance(around, ast.Try)]
-    calls = [node for around in tries for node in ast.walk(around) if isinstance(node, ast.keyword)]
+    tries = [enclosing for enclosing in use.place.ancestors() if isinstance(enclosing, ast.Try)]
+    calls = [node for enclosing in tries for node in ast.walk(enclosing) if isinstance(node, ast.keyword)]
     return any(keyword.arg == "device_id" for keyword in calls)
 
 

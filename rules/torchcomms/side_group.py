@@ -76,6 +76,7 @@ _GUARDS = re.compile(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call, target = use.call, ctx.options.target
+    # A guard anywhere in the file is taken to cover this call.
     if call is None or not is_of_another_world(call) or _GUARDS.search(ctx.source.text):
         return
     found = backends(argument(call, 3, "backend"), use, ctx)
@@ -106,8 +107,8 @@ def _is_handed_nccl(use: Use, ctx: Context) -> bool:
     if any(isinstance(default, ast.Constant) and default.value == "nccl" for default in defaults):
         return True
     # `dist.init_process_group("nccl")` calls torch's, not the function of that name in a module of the project.
-    handed = rf"(?<!dist\.)(?<!distributed\.)(?<!\w){function.name}[\s\\]*\((?:[^()]|\([^()]*\))*[\"'](?:cuda:)?nccl[\"']"
-    own = re.search(handed.encode(), ctx.source.text)
+    passing = rf"(?<!dist\.)(?<!distributed\.)(?<!\w){function.name}[\s\\]*\((?:[^()]|\([^()]*\))*[\"'](?:cuda:)?nccl[\"']"
+    own = re.search(passing.encode(), ctx.source.text)
     return own is not None or bool(
-        ctx.project.spelling(((function.name, "nccl"), (handed,)), beside=ctx.source.path)
+        ctx.project.spelling(((function.name, "nccl"), (passing,)), beside=ctx.source.path)
     )

@@ -45,6 +45,7 @@ def fix(use: Use, trap: Trap, ctx: Context) -> Fix:
         raise NoFix(
             f"{ctx.project.shown(path)}:{line} may patch `isend` and `irecv`, and `P2POp` accepts only the original functions"
         )
+    # The proof: the changed program is simulated like the one before.
     before = Traps.from_uses(ctx.uses)
     changes = tuple(_changes(use, trap, ctx, before))
     if not _completes(changes, before, ctx):

@@ -33,6 +33,7 @@ class Constancy:
         issuing = {site.statement for site in self.sites}
         first, last = self.sites[0].statement.lineno, self.sites[-1].statement.end_lineno or 0
         for statement in self.function.blocks:
+            # Compound statements are judged by the statements in them.
             if not first <= statement.lineno <= last or statement in issuing or hasattr(statement, "body"):
                 continue
             if not _ORDERED.isdisjoint(self.program.called(statement)):
@@ -52,11 +53,11 @@ class Constancy:
         """Check that nothing in a loop touches the tensors of operations from an earlier round."""
         below = {node for statement in block for node in walk(statement)}
         for site in self.sites:
-            for around in self.function.outwards(site.statement):
-                if around in block and not isinstance(around, (ast.For, ast.While, ast.If)):
+            for outer in self.function.outwards(site.statement):
+                if outer in block and not isinstance(outer, (ast.For, ast.While, ast.If)):
                     raise NoFix("the operations are in a block that may be left early")
-                if isinstance(around, (ast.For, ast.While)) and around in below:
-                    self._check_round(around, site)
+                if isinstance(outer, (ast.For, ast.While)) and outer in below:
+                    self._check_round(outer, site)
 
     def _check_round(self, loop: ast.For | ast.While, site: Site) -> None:
         made = self.program.assigned(loop)
@@ -78,13 +79,13 @@ class Constancy:
         whole = self.function.node if "." not in target else tree
         issuing = {part for site in self.sites for part in walk(site.statement)}
         is_appended = any(site.form is Form.NAME_AND_APPEND for site in self.sites)
-        around = parents(whole)
+        parent_of = parents(whole)
         for node in walk(whole):
             is_list = isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == target
             if (
                 is_list
                 and node not in issuing
-                and not _waits_or_empties(node, around, is_appended=is_appended)
+                and not _waits_or_empties(node, parent_of, is_appended=is_appended)
             ):
                 raise NoFix(
                     f"`{target}` is used for more than waiting for all of it, and a batch may return one request for all"
@@ -106,10 +107,10 @@ def _only_makes(statement: ast.stmt) -> bool:
 def _touches(statement: ast.stmt, tensor: ast.expr) -> bool:
     """Return whether a statement reads the variable that a tensor comes from; ``x[0]`` and ``x[1]`` differ."""
     index = _index(tensor)
-    around = parents(statement)
+    parent_of = parents(statement)
     for part in walk(statement):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id == root(tensor):
-            other = _index(around.get(part))
+            other = _index(parent_of.get(part))
             if index is None or other is None or index == other:
                 return True
     return False
@@ -121,11 +122,11 @@ def _index(node: ast.AST | None) -> object:
     return node.slice.value if constant else None  # type: ignore[union-attr]
 
 
-def _waits_or_empties(node: ast.AST, around: dict[ast.AST, ast.AST], *, is_appended: bool) -> bool:
+def _waits_or_empties(node: ast.AST, parent_of: dict[ast.AST, ast.AST], *, is_appended: bool) -> bool:
     """Return whether a use of the list of requests does no more than a batch allows."""
-    parent = around[node]
+    parent = parent_of[node]
     if isinstance(parent, (ast.For, ast.comprehension)):
-        return parent.iter is node and _waits(parent, around)
+        return parent.iter is node and _waits(parent, parent_of)
     if isinstance(parent, (ast.Assign, ast.AnnAssign)):
         return _is_empty(parent.value)
     if isinstance(parent, ast.While):
@@ -140,11 +141,11 @@ def _is_empty(value: ast.expr | None) -> bool:
     )
 
 
-def _waits(loop: ast.For | ast.comprehension, around: dict[ast.AST, ast.AST]) -> bool:
+def _waits(loop: ast.For | ast.comprehension, parent_of: dict[ast.AST, ast.AST]) -> bool:
     """Return whether a loop over requests does nothing but wait for each."""
     if not isinstance(loop.target, ast.Name):
         return False
-    body: ast.AST = loop if isinstance(loop, ast.For) else around[loop]
+    body: ast.AST = loop if isinstance(loop, ast.For) else parent_of[loop]
     every = list(walk(body))
     reads = [n for n in every if isinstance(n, ast.Name) and n.id == loop.target.id]
     waited = {n.value for n in every if isinstance(n, ast.Attribute) and n.attr == "wait"}

@@ -35,7 +35,7 @@ class Function:
 
     def is_in(self, node: ast.AST, block: list[ast.stmt]) -> bool:
         """Return whether one of a block's statements encloses a node."""
-        return any(around in block for around in self.outwards(node) if isinstance(around, ast.stmt))
+        return any(outer in block for outer in self.outwards(node) if isinstance(outer, ast.stmt))
 
     def has_own_lines(self, statement: ast.stmt) -> bool:
         """Return whether a statement shares its lines with no other statement and no header of a block."""
@@ -47,11 +47,9 @@ class Function:
 
     def exclude(self, one: ast.stmt, other: ast.stmt) -> bool:
         """Return whether two statements are in different branches of one condition, so that only one of them runs."""
-        for around in self.outwards(one):
-            if isinstance(around, ast.If):
-                body, orelse = (
-                    {n for s in branch for n in walk(s)} for branch in (around.body, around.orelse)
-                )
+        for outer in self.outwards(one):
+            if isinstance(outer, ast.If):
+                body, orelse = ({n for s in branch for n in walk(s)} for branch in (outer.body, outer.orelse))
                 if (one in body and other in orelse) or (one in orelse and other in body):
                     return True
         return False

@@ -70,9 +70,9 @@ class Rewriting:
         if len(made) != 1:
             raise NoFix(f"`{target}` is created in several places")
         block, last = self.function.blocks[made[0]], self.sites[-1].statement
-        for around in (last, *self.function.outwards(last)):
-            if isinstance(around, ast.stmt) and around in block:
-                return around
+        for outer in (last, *self.function.outwards(last)):
+            if isinstance(outer, ast.stmt) and outer in block:
+                return outer
         raise NoFix(f"`{target}` is not created in the block that fills it")
 
     def named(self) -> Iterator[Change]:
@@ -87,6 +87,7 @@ class Rewriting:
         if any(self.function.blocks[wait] is not self._block for wait in waits):
             raise NoFix("the requests are not waited for in the block that issues them")
         places = [self._block.index(wait) for wait in waits]
+        # Work between two waits would come after both of them.
         if not blocking and places != list(range(places[0], places[0] + len(places))):
             raise NoFix("work is done between the waits, and a batch may return one request for all")
         request, requests = self._fresh("request"), self._fresh("requests")

@@ -39,6 +39,7 @@ def _run_with(use: Use) -> Iterator[ast.stmt]:
         if isinstance(place.statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return
         yield from reversed(place.before())
+        # A device set right after the call counts as well, unless control may leave first.
         if place is use.place:
             after = place.block[len(place.before()) + 1 :]
             yield from takewhile(lambda s: not isinstance(s, (ast.Return, ast.Raise, *_COMPOUND)), after)

@@ -47,6 +47,7 @@ def note(use: Use, ctx: Context) -> Iterator[str]:
     found = backends(argument(use.call, position, "backend"), use, ctx)
     hidden = any(given.arg is None for given in use.call.keywords)
     if use.symbol in INIT:
+        # What `**` hides may name another backend.
         if found is None or hidden:
             yield UNKNOWN_WORLD
         else:

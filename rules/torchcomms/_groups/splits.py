@@ -24,6 +24,7 @@ def is_split(use: Use, ctx: Context) -> bool:
     if use.symbol.endswith("split_group"):
         return True
     found = backends(argument(use.call, 2, "backend"), use, ctx)
+    # Options with `lazy_init` keep the new group from being split.
     lazy = b"lazy_init" in ctx.source.text and argument(use.call, 3, "pg_options") is not None
     return found is not None and any(map(is_nccl, found)) and not lazy and not _is_own(use.call, use, ctx)
 

@@ -182,6 +182,7 @@ class Calls(DistributedCalls):
         guessed = guess_value(name, self.rank, self.world) if is_root else Opaque(name)
         if isinstance(guessed, Neighbor) and not self._has_partner:
             return Opaque(name)
+        # A caller that is not seen probably passes another value than None, True or False.
         is_flag = isinstance(default, ast.Constant) and default.value in (None, True, False)
         if not isinstance(guessed, Opaque) or default is None or (is_root and is_flag):
             return guessed

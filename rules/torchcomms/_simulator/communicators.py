@@ -144,6 +144,7 @@ class _Simulation:
             advanced = [self._advance_rank(rank) for rank in range(len(self.traces))]
             if self._complete_heads() or any(advanced):
                 continue
+            # All ranks wait or are at their end.
             if not self.queued:
                 return self.outcome
             heads = [head for queue in self._find_heads() for head in queue]
@@ -187,6 +188,7 @@ class _Simulation:
     def _issue_operation(self, operation: Operation) -> None:
         for other in self.in_flight[operation.rank]:
             one, two = (o.select_queue(self.channels) for o in (other, operation))
+            # With a communicator per pair of ranks, these two would run at the same time.
             if one == two and other.select_queue(Channels.PAIR) != operation.select_queue(Channels.PAIR):
                 self.outcome.serialised.append((other, operation))
         self.in_flight[operation.rank].append(operation)

@@ -129,6 +129,7 @@ class DistributedCalls(Expressions):
     def _to_rank(self, peer: Any) -> int:
         if isinstance(peer, int) and not isinstance(peer, bool):
             return int(peer)
+        # One unknown peer makes pairs of ranks; a second one would have to be related to the first.
         if isinstance(peer, Opaque) and self._has_partner and self._partner in (None, peer.key):
             self._partner = peer.key
             return self.rank ^ 1

@@ -65,7 +65,7 @@ class Interpreter(Calls):
                 self.call_function(Method(init, instance), [], {}, is_root=True)
             except (Unclear, Raised):
                 instance.attributes.clear()
-            del self.trace[before:]
+            del self.trace[before:]  # the function that follows is judged alone
         return instance
 
     def execute(self, body: Iterable[ast.stmt]) -> None:
@@ -145,6 +145,7 @@ class Interpreter(Calls):
             return
         issuing = [any(map(self.program.issues_single, branch)) for branch in (body, orelse)]
         leaves = any(map(self.program.leaves, body))
+        # Which branch a rank takes decides the order of its operations, so a wrong assumption would be a wrong finding.
         if all(issuing) or (issuing[0] and leaves):
             raise Unclear
         if any(issuing) and DIFFERS.search(self.program.text(statement.test)):

@@ -168,6 +168,7 @@ class Traps:
             choices = dict(given)
             traces = self._trace_ranks(start, choices)
             names = list(choices)
+            # Each new condition is tried with its other outcome, too, after the same outcomes of those before it.
             for index in range(len(given), len(names)):
                 before = {name: choices[name] for name in names[:index]}
                 waiting.append({**before, names[index]: not choices[names[index]]})
@@ -210,6 +211,7 @@ class Traps:
         self._assumed |= {operation.node for operation in operations if operation.is_assumed}
         grouped, paired = run_traces(traces, Channels.GROUP), run_traces(traces, Channels.PAIR)
         both = (*grouped.deadlocks, *paired.deadlocks)
+        # A batch must complete in every run: before torch 2.15 the other side may use other communicators.
         self._stuck |= {operation.node for deadlock in both for operation in deadlock.queued}
         self.batches |= {operation.node for operation in operations if operation.is_batch}
         self.batches -= self._stuck
