@@ -123,12 +123,9 @@ def is_closed(traces: Sequence[Trace]) -> bool:
     return not any(unmatched.values()) and all(own == collectives[0] for own in collectives)
 
 
-def run_traces(traces: Sequence[Trace], channels: Channels) -> Outcome:
-    """Simulate what the ranks issue, each rank as far as it gets. The traces must be closed."""
-    return _Simulation(traces, channels).run()
+class Simulation:
+    """A run of what the ranks issue, each rank as far as it gets. The traces must be closed."""
 
-
-class _Simulation:
     def __init__(self, traces: Sequence[Trace], channels: Channels) -> None:
         self.channels = channels
         self.traces = traces
@@ -140,6 +137,7 @@ class _Simulation:
         self.outcome = Outcome()
 
     def run(self) -> Outcome:
+        """Run the traces to their ends."""
         while True:
             advanced = [self._advance_rank(rank) for rank in range(len(self.traces))]
             if self._complete_heads() or any(advanced):

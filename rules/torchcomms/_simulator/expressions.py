@@ -29,6 +29,8 @@ from .values import (
     holds_request,
 )
 
+_MAX_OPERAND = 4096
+
 
 class Expressions:
     """Evaluates expressions, except for calls, for one rank that executes a program."""
@@ -188,6 +190,10 @@ class Expressions:
         return Assumed(left % self.world.size) if isinstance(left, int) else self._make_opaque(node)
 
     def _apply_operator(self, kind: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
+        # `2 ** 10**9` or `[0] * 10**9` would take all memory.
+        is_huge = any(isinstance(value, int) and abs(value) > _MAX_OPERAND for value in (left, right))
+        if is_huge and isinstance(kind, (ast.Pow, ast.LShift, ast.Mult)):
+            return self._make_opaque(node)
         if isinstance(left, PLAIN) and isinstance(right, PLAIN) and type(kind) in BINARY:
             try:
                 return derive_value(BINARY[type(kind)](left, right), left, right)

@@ -29,17 +29,15 @@ class _Kept(NamedTuple):
     """Whether a list takes the requests of several calls, for whatever peers these name."""
 
 
-def find_in_flight(program: Program) -> Iterator[frozenset[ast.Call]]:
-    """Yield sets of operations that are in flight together."""
-    return _Search(program).find()
+class FlightSearch:
+    """The search for operations in flight together in one file."""
 
-
-class _Search:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.parents = program.flow.parents
 
-    def find(self) -> Iterator[frozenset[ast.Call]]:
+    def find_sets(self) -> Iterator[frozenset[ast.Call]]:
+        """Yield sets of operations that are in flight together."""
         by_class: dict[ast.ClassDef, list[_Kept]] = {}
         for call in self.parents:
             if not isinstance(call, ast.Call) or self.program.find_name(call) not in ("isend", "irecv"):

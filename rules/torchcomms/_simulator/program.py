@@ -39,13 +39,8 @@ class Program:
         self.resolve_torch = cache(self._resolve_torch)
 
     @classmethod
-    def from_uses(cls, uses: Uses) -> Program:
-        """Return a file as it is."""
-        return cls(uses.scopes, uses.names, uses.flow)
-
-    @classmethod
     def from_changed(cls, uses: Uses, tree: ast.Module) -> Program:
-        """Return the same file with another tree."""
+        """Return the file of ``uses`` with another tree."""
         walrus = sorted(node.lineno for node in ast.walk(tree) if isinstance(node, ast.NamedExpr))
         scopes = Scopes(tree, walrus)
         return cls(scopes, uses.names.of(scopes), Flow(scopes))

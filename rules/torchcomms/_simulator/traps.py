@@ -15,8 +15,8 @@ from torchmigrate.semantics.nodes import walk
 
 from .._groups.backends import backends, is_nccl
 from .._groups.groups import INIT, c10d, may_be_nccl
-from .communicators import Channels, Deadlock, Operation, Trace, is_closed, run_traces
-from .flight import find_in_flight
+from .communicators import Channels, Deadlock, Operation, Simulation, Trace, is_closed
+from .flight import FlightSearch
 from .program import Program
 from .statements import Interpreter
 from .values import SINGLE, Function, NotARing, Raised, Unclear, World
@@ -81,14 +81,14 @@ class Traps:
             self._explore_choices(start)
         for owner, methods in self._find_objects():
             self._follow_object(owner, methods)
-        for calls in find_in_flight(program):
+        for calls in FlightSearch(program).find_sets():
             if calls.isdisjoint(self._covered):
                 self._add_trap(Trouble.SERIALISED, set(calls))
 
     @classmethod
     def from_uses(cls, uses: Uses) -> Traps:
         """Return the traps of a file; they are searched once."""
-        return uses.once(cls, lambda: cls(Program.from_uses(uses)))
+        return uses.once(cls, lambda: cls(Program(uses.scopes, uses.names, uses.flow)))
 
     @cached_property
     def by_first(self) -> dict[ast.Call, Trap]:
@@ -153,7 +153,7 @@ class Traps:
         ]
         if len(traced) < len(orders) or any(operation.is_blocking for operation in operations):
             return  # the callers may order blocking calls by rank
-        hangs = {bool(run_traces(traces, Channels.GROUP).deadlocks) for traces in traced}
+        hangs = {bool(Simulation(traces, Channels.GROUP).run().deadlocks) for traces in traced}
         if len(hangs) == 1:
             self._assumed |= _select_singles(operations)
             self._judge_traces(traced[0])
@@ -209,7 +209,7 @@ class Traps:
         operations = [step for trace in traces for step in trace if isinstance(step, Operation)]
         self._covered.update(operation.node for operation in operations)
         self._assumed |= {operation.node for operation in operations if operation.is_assumed}
-        grouped, paired = run_traces(traces, Channels.GROUP), run_traces(traces, Channels.PAIR)
+        grouped, paired = (Simulation(traces, channels).run() for channels in (Channels.GROUP, Channels.PAIR))
         both = (*grouped.deadlocks, *paired.deadlocks)
         # A batch must complete in every run: before torch 2.15 the other side may use other communicators.
         self._stuck |= {operation.node for deadlock in both for operation in deadlock.queued}

@@ -152,7 +152,7 @@ COMPARE: Mapping[type, Callable[[Any, Any], bool]] = {
 }
 BUILTINS: Mapping[str, Callable[..., Any]] = {
     **{f.__name__: f for f in (abs, bool, divmod, int, len, list, max, min, sorted, sum, tuple)},
-    "range": lambda *a: list(range(*a))[:64],
+    "range": lambda *a: list(range(*a)[:64]),
     "reversed": lambda a: list(reversed(a)),
     "enumerate": lambda *a: list(enumerate(*a)),
     "dict": lambda **a: a,
