@@ -12,7 +12,7 @@ from torchmigrate.rewrite.changes import Insert, Merge, Remove, Replace, Replace
 
 from .function import Function
 from .operations import Operations
-from .sites import Form, Site, kept_otherwise
+from .sites import Form, Site
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Rewriting:
     def wrapped(self) -> Iterator[Change]:
         """``reqs = [isend(…), irecv(…)]`` → ``reqs = batch_isend_irecv([…])``."""
         for site in self.sites:
-            if site.value is None or not site.calls:
-                raise kept_otherwise()
-            if site.value.lineno == site.value.end_lineno and site.holder is not None:
+            assert site.value is not None
+            assert site.holder is not None
+            if site.value.lineno == site.value.end_lineno:
                 new = self.operations.batch(site.calls, "{requests} = {batch}", requests=site.holder)
                 yield ReplaceStatement(self._alone(site.statement), new)
                 continue
@@ -105,13 +105,9 @@ class Rewriting:
         """Return one statement for all sites, which are in one block."""
         statements = tuple(self._alone(site.statement) for site in self.sites)
         calls = [call for site in self.sites for call in site.calls]
-        if not all(site.calls for site in self.sites):
-            raise kept_otherwise()
         return Merge(statements, self.operations.batch(calls, code, **parts))
 
     def _in_place(self, site: Site) -> Iterator[Change]:
-        if not site.calls:
-            raise kept_otherwise()
         yield from (Replace(call, self.operations.operation(call)) for call in site.calls)
 
     def _alone(self, statement: ast.stmt) -> ast.stmt:
