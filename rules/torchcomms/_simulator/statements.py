@@ -149,7 +149,11 @@ class Interpreter(Calls):
         if all(issuing) or (issuing[0] and leaves):
             raise Unclear
         if any(issuing) and DIFFERS.search(self.program.text(statement.test)):
-            raise Unclear
+            if not _tests_presence(statement):
+                raise Unclear
+            self.world.is_presumed = True
+            self.execute(body)
+            return
         self.execute(body if self._choose_outcome(statement.test, not leaves) else orelse)
 
     def _forget_assigned(self, statement: ast.stmt) -> None:
@@ -204,3 +208,10 @@ class Interpreter(Calls):
             raise Unclear
         for block in (statement.body, statement.orelse, statement.finalbody):
             self.execute(block)
+
+
+def _tests_presence(statement: ast.If) -> bool:
+    """Return whether a statement does something only if a tensor is given: ``if outgoing is not None:``."""
+    test = statement.test
+    is_not = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot)
+    return is_not and not statement.orelse

@@ -179,11 +179,15 @@ class Traps:
         """Return the traces of all ranks; None if the code is not understood, or their operations do not match."""
         for size in _SIZES:
             with suppress(Raised):
+                world = World(size, choices)
                 try:
-                    traces = self._trace_world(start, World(size, choices))
+                    traces = self._trace_world(start, world)
                 except Unclear:
                     return None
-                return traces if is_closed(traces) else None
+                is_usable = is_closed(traces)
+                if is_usable and world.is_presumed:
+                    is_usable = not Simulation(traces, Channels.GROUP).run().deadlocks
+                return traces if is_usable else None
         return None
 
     def _trace_world(self, start: Start, world: World) -> list[Trace]:
@@ -192,7 +196,7 @@ class Traps:
         except NotARing as found:
             if not world.is_ring:
                 raise Unclear from None
-            world = World(world.size, world.choices, is_ring=False, end=found.value)
+            world.is_ring, world.end = False, found.value
             return self._trace_world(start, world)
 
     def _trace_rank(self, start: Start, world: World, rank: int) -> Trace:

@@ -102,13 +102,15 @@ class World:
     """What all ranks of one run share.
 
     ``choices`` are the outcomes of unknown conditions; new ones are added as they come up. ``end`` is the value that
-    stands for a missing neighbor (it does not occur in a ring).
+    stands for a missing neighbor (it does not occur in a ring). ``is_presumed`` says that every rank was taken to pass
+    all tensors, which shows what may overlap, but not that anything hangs.
     """
 
     size: int
     choices: dict[str, bool] = field(default_factory=dict)
     is_ring: bool = True
     end: int | None = None
+    is_presumed: bool = False
 
 
 def _compile_words(words: str) -> re.Pattern[str]:
