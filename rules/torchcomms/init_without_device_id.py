@@ -1,9 +1,9 @@
 """`init_process_group` without `device_id`: torch 2.15 picks the GPU itself.
 
-Why: in torch 2.15 the backend `nccl` binds the default group to a device when the group is created. Without `device_id` that is
-GPU `LOCAL_RANK` modulo the number of GPUs, or the global rank modulo that number where `LOCAL_RANK` is not set. Under
-torchrun this is the right GPU, and nothing changes; with another launcher or another numbering, it may be the GPU of
-another rank. torch plans to require the device for every group.
+Why: in torch 2.15 the backend `nccl` binds the default group to a device when the group is created. Without `device_id`
+that is GPU `LOCAL_RANK` modulo the number of GPUs, or the global rank modulo that number where `LOCAL_RANK` is not set.
+Under torchrun this is the right GPU, and nothing changes; with another launcher or another numbering, it may be the GPU
+of another rank. torch plans to require the device for every group.
 
     torch.cuda.set_device(local_rank)
     dist.init_process_group("nccl")

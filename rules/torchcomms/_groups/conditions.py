@@ -72,7 +72,7 @@ def _looked_up(key: ast.expr, use: Use, ctx: Context) -> Ground:
 
 
 def _mentions_rank(node: ast.expr, use: Use, ctx: Context, depth: int = 2) -> Ground:
-    """Judge whether a side of a comparison depends on the rank: ``rank % 2``, ``ranks.index(rank)``, ``roles[rank]``."""
+    """Judge whether an operand depends on the rank: ``rank % 2``, ``ranks.index(rank)``, ``roles[rank]``."""
     found = rank_ground(node, use, ctx)
     if isinstance(node, ast.BinOp):
         return max(_mentions_rank(part, use, ctx, depth) for part in (node.left, node.right))

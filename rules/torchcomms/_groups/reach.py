@@ -95,7 +95,7 @@ def _left(earlier: ast.stmt, use: Use, ctx: Context) -> Iterator[Condition]:
 
 
 def leaves(body: list[ast.stmt]) -> bool:
-    """Return whether a block ends in a return, break or continue (an exception ends the program, and does not count)."""
+    """Return whether a block ends in a return, break or continue; an exception, which ends the program, does not count."""
     return bool(body) and isinstance(body[-1], _LEAVING)
 
 

@@ -223,18 +223,14 @@ class Expressions:
         if isinstance(left, Opaque) or isinstance(right, Opaque):
             if isinstance(kind, (ast.Eq, ast.Is)) and left == right:
                 return True
-            return self._skips_itself(kind, left, right)
+            # `for peer in neighbors: if peer != rank` is about the one round that does not matter.
+            each = any(isinstance(side, Opaque) and side.key.startswith(EACH) for side in (left, right))
+            skips = each and self.rank in (left, right) and isinstance(kind, (ast.Eq, ast.NotEq))
+            return isinstance(kind, ast.NotEq) if skips else None
         try:
             return bool(COMPARE[type(kind)](left, right))
         except TypeError:
             return None
-
-    def _skips_itself(self, kind: ast.cmpop, left: Any, right: Any) -> bool | None:
-        # `for peer in neighbors: if peer != rank` is about the one round that does not matter.
-        each = any(isinstance(side, Opaque) and side.key.startswith(EACH) for side in (left, right))
-        if each and self.rank in (left, right) and isinstance(kind, (ast.Eq, ast.NotEq)):
-            return isinstance(kind, ast.NotEq)
-        return None
 
     def _decide_truth(self, value: Any) -> bool | None:
         """Return whether a value is true; None where that is unknown."""

@@ -102,7 +102,7 @@ class FlightSearch:
     def _find_kept(
         self, call: ast.Call, peer: ast.expr, method: Function, owner: ast.ClassDef
     ) -> Iterator[_Kept]:
-        """Yield the operation if its method, or one that only receives its request, leaves the request in the object."""
+        """Yield the operation if its method, or a caller of the method, leaves the request in the object."""
         requests = [call]
         if isinstance(self.parents[call], ast.Return):
             calls = (node for node in walk(owner) if isinstance(node, ast.Call))
