@@ -32,11 +32,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.tensors import is_tensor_parameter
 
 from ._seen.advice import advise
 from ._seen.compiled import code_of, compiled, statements
-from ._seen.nodes import entered, own
-from ._seen.tensors import is_test
+from ._seen.nodes import Function, entered, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -67,6 +68,10 @@ _LEAVES = (
     ast.Yield,
     ast.Await,
 )
+_REDUCTIONS = frozenset(
+    {"sum", "mean", "max", "min", "norm", "amax", "amin", "prod", "std", "var", "abs", "argmax", "argmin"}
+)
+_TESTS = frozenset({"any", "all", "isnan", "isfinite", "isinf"})
 _GRAPHS = (
     "a CUDA graph cannot hold this branch on a tensor's value; `torch.cond` is captured as a conditional node"
 )
@@ -92,7 +97,7 @@ def _branches(
     body: Sequence[ast.AST], use: Use, ctx: Context, scope: Scope, *, graphs: bool
 ) -> Iterator[Finding]:
     for node in own(body):
-        if not isinstance(node, (ast.If, ast.IfExp)) or not is_test(node.test, use, ctx, scope):
+        if not isinstance(node, (ast.If, ast.IfExp)) or not _reads_tensor(node.test, use, ctx, scope):
             continue
         if isinstance(node, ast.IfExp) or _gives_values(node):
             first = ctx.uses.once((ctx.rule.code, node), lambda: use)
@@ -116,3 +121,60 @@ def _gives_values(node: ast.If) -> bool:
         or (isinstance(part, ast.Return) and part.value is not None)
         for part in inside
     )
+
+
+def _reads_tensor(test: ast.expr, use: Use, ctx: Context, scope: Scope) -> bool:
+    """Return whether a test in ``scope`` has to read a tensor's values: ``x.sum() > 0``, ``torch.isnan(x).any()``."""
+    match test:
+        case ast.Name():
+            value = ctx.uses.flow.definition(test, scope)
+            if value is None:
+                return _is_required_tensor(test.id, scope, ctx)
+            return not isinstance(value, ast.Name) and _reads_tensor(value, use, ctx, scope)
+        case ast.UnaryOp(op=ast.Not(), operand=inner) | ast.Call(func=ast.Name(id="bool"), args=[inner, *_]):
+            return _reads_tensor(inner, use, ctx, scope)
+        case ast.BoolOp(values=parts):
+            return all(_reads_tensor(part, use, ctx, scope) for part in parts)
+        case ast.Compare():
+            sides = (test.left, *test.comparators)
+            return _compares_numbers(test) and any(_is_scalar(side, use, ctx, scope) for side in sides)
+        case ast.Call():
+            return leaf(test.func) in _TESTS and _is_scalar(test, use, ctx, scope)
+    return False
+
+
+def _is_required_tensor(name: str, scope: Scope, ctx: Context) -> bool:
+    """Return whether a name is a parameter that is annotated as a tensor and has no default, which may be None."""
+    if not isinstance(scope.node, Function) or not is_tensor_parameter(name, scope, ctx.uses):
+        return False
+    arguments = scope.node.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    return name in [one.arg for one in plain[: len(plain) - len(arguments.defaults)]]
+
+
+def _compares_numbers(test: ast.Compare) -> bool:
+    """Return whether a comparison is one of order, or of one value with a number: ``x.sum() == 0``."""
+    if all(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in test.ops):
+        return True
+    (right, *others) = test.comparators
+    is_number = isinstance(right, ast.Constant) and type(right.value) in (int, float)
+    return is_number and not others and isinstance(test.ops[0], (ast.Eq, ast.NotEq))
+
+
+def _is_scalar(node: ast.expr, use: Use, ctx: Context, scope: Scope) -> bool:
+    """Return whether an expression, or what its variable is set to, reduces a tensor to one value."""
+    if isinstance(node, ast.Name):
+        value = ctx.uses.flow.definition(node, scope)
+        return isinstance(value, ast.Call) and _is_scalar(value, use, ctx, scope)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    name, resolved = node.func.attr, ctx.resolve(node.func, use)
+    if resolved is not None:
+        return resolved.names[0].startswith("torch.") and name in _REDUCTIONS | _TESTS
+    reduces = name in _REDUCTIONS | _TESTS or (name == "item" and not node.args)
+    return reduces and not any(map(_is_size, ast.walk(node.func.value)))
+
+
+def _is_size(node: ast.AST) -> bool:
+    # `x.shape.max()` and `np.sum()` are known without waiting for the device.
+    return isinstance(node, ast.Attribute) and node.attr in ("shape", "size", "numel", "ndim", "np", "numpy")

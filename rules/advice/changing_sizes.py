@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.tensors import list_sizes
 
 from ._seen.advice import advise
 from ._seen.nodes import class_around, own
@@ -55,10 +55,6 @@ rule = Rule(
 _DECIDED = re.compile(
     rb"\bmark_dynamic\b|\bmark_unbacked\b|\bdynamic(?:[\"']\]?)?\s*[=:]|\bautomatic_dynamic_shapes\b"
 )
-_MAKES = frozenset({"randn", "rand", "zeros", "ones", "empty", "randint", "full"})
-
-_OF_NUMBERS = frozenset({"randint", "full"})
-"""Those that take numbers which are no sizes."""
 _MOVES = frozenset({"cuda", "xpu", "to", "half", "bfloat16", "float"})
 
 
@@ -73,7 +69,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
                 continue
             for call in own(loop.body):
                 called = isinstance(call, ast.Call) and ast.unparse(call.func) == name
-                if called and any(_is_sized(given, loop, scope, ctx) for given in call.args):  # type: ignore[attr-defined]
+                if called and any(_is_sized(given, loop.target.id, scope, ctx) for given in call.args):  # type: ignore[attr-defined]
                     yield from advise(use, ctx, at=call)
                     return
 
@@ -103,26 +99,13 @@ def _name(use: Use) -> str | None:
     )
 
 
-def _is_sized(node: ast.expr, loop: ast.For, scope: Scope, ctx: Context) -> bool:
-    """Whether a tensor is made with the loop's number as a size."""
+def _is_sized(node: ast.expr, counter: str, scope: Scope, ctx: Context) -> bool:
+    """Return whether a tensor is made with the loop's number, the variable ``counter``, as a size."""
     if isinstance(node, ast.Name):
         value = ctx.uses.flow.definition(node, scope)
-        return value is not None and not isinstance(value, ast.Name) and _is_sized(value, loop, scope, ctx)
+        return value is not None and not isinstance(value, ast.Name) and _is_sized(value, counter, scope, ctx)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
-        return _is_sized(node.func.value, loop, scope, ctx)
-    if not isinstance(node, ast.Call) or leaf(node.func) not in _MAKES:
+        return _is_sized(node.func.value, counter, scope, ctx)
+    if not isinstance(node, ast.Call):
         return False
-    counted = loop.target
-    return any(
-        isinstance(size, ast.Name) and isinstance(counted, ast.Name) and size.id == counted.id
-        for size in _sizes(node)
-    )
-
-
-def _sizes(made: ast.Call) -> Iterator[ast.expr]:
-    """What a function that makes a tensor is given as sizes: all numbers, or a tuple of them beside other numbers."""
-    several = [given for given in made.args if isinstance(given, (ast.Tuple, ast.List))]
-    if several or leaf(made.func) in _OF_NUMBERS:
-        yield from (size for given in several for size in given.elts)
-    else:
-        yield from made.args
+    return any(isinstance(size, ast.Name) and size.id == counter for size in list_sizes(node))

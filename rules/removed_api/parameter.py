@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.semantics.guards import reach
 from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.tables import changes
 
 from ._changes import derived
@@ -36,7 +37,6 @@ from ._changes.arguments import is_met, spread
 from ._changes.making import oldest, require
 from ._changes.prepared import asks_for, is_guarded
 from ._changes.recipes import around, call_changes, matches, written
-from ._changes.tensors import is_tensor
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -97,7 +97,7 @@ def _is_of_a_tensor(use: Use, ctx: Context, change: Change) -> bool:
     if not change.beside:
         return True
     assert isinstance(use.node, ast.Attribute)
-    return leaf(use.node.value) in ("data", "grad") or is_tensor(use.node.value, use, ctx)
+    return leaf(use.node.value) in ("data", "grad") or is_tensor(use.node.value, use.place, ctx.uses)
 
 
 def _called(

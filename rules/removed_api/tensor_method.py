@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.tables import changes
 
-from ._changes.tensors import is_tensor
 from ._changes.verdict import findings
 
 if TYPE_CHECKING:
@@ -42,5 +42,5 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if use.call is not None and is_tensor(use.node.value, use, ctx):  # type: ignore[union-attr]
+    if use.call is not None and is_tensor(use.node.value, use.place, ctx.uses):  # type: ignore[union-attr]
         yield from findings(use, ctx, _CHANGES[use.symbol])

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.guards import reach
+from torchmigrate.semantics.tensors import is_tensor
 
 from ._changes.prepared import is_guarded
-from ._changes.tensors import is_tensor
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -62,7 +62,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     outer = ctx.uses.flow.parents.get(call)
     asked = outer.attr if isinstance(outer, ast.Attribute) else ""
-    if asked not in _ASKED and not is_tensor(use.node.value, use, ctx):
+    if asked not in _ASKED and not is_tensor(use.node.value, use.place, ctx.uses):
         return
     reached = reach(use, ctx.uses)
     if not reached.unheard and not is_guarded(use, ctx, reached) and not _is_other_branch(use):

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.tensors import is_tensor
 
-from .nodes import own
-from .tensors import is_batch
+from .nodes import body_around, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -21,6 +21,9 @@ _SINGLES_OUT = (ast.Break, ast.Continue, ast.Try, ast.While)
 
 _ALIKE = frozenset({"shape", "size", "dtype", "device", "ndim"})
 """What the elements of a batch have in common."""
+
+_ASKED = _ALIKE | {"dim", "unbind", "transpose", "mT", "view", "reshape"}
+"""What code asks of a tensor (some of it of an array), and never of a list."""
 
 
 class Loop(NamedTuple):
@@ -106,7 +109,7 @@ def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
     index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
     if not (isinstance(index, ast.Name) and isinstance(target, ast.Name) and index.id == target.id):
         return False
-    return _is_counted(over) and is_batch(node.value, use, ctx) and not _is_bound(node.value.id, loop)
+    return _is_counted(over) and _is_batch(node.value, use, ctx) and not _is_bound(node.value.id, loop)
 
 
 def _is_counted(over: ast.expr) -> bool:
@@ -131,7 +134,32 @@ def is_unbound_batch(over: ast.expr, use: Use, ctx: Context) -> bool:
     """Whether a loop goes over a tensor, or over what its ``unbind`` gives."""
     if isinstance(over, ast.Call) and leaf(over.func) == "unbind":
         return not over.keywords and (isinstance(over.func, ast.Attribute) or bool(over.args))
-    return is_batch(over, use, ctx)
+    return _is_batch(over, use, ctx)
+
+
+def _is_batch(node: ast.expr, use: Use, ctx: Context) -> bool:
+    """Return whether an expression near ``use`` is one tensor for a program that works, and no list of some."""
+    if is_tensor(node, use.place, ctx.uses):
+        return True
+    if isinstance(node, ast.Name):
+        value = ctx.uses.flow.definition(node, use.place.scope)
+        return _is_asked(node.id, use, ctx) or (value is not None and _is_product(value))
+    return _is_product(node)
+
+
+def _is_product(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+
+
+def _is_asked(name: str, use: Use, ctx: Context) -> bool:
+    """Return whether the function around asks a variable for something that no list has."""
+    return any(
+        isinstance(part, ast.Attribute)
+        and part.attr in _ASKED
+        and isinstance(part.value, ast.Name)
+        and part.value.id == name
+        for part in own(body_around(use, ctx))
+    )
 
 
 def _is_bound(name: str, loop: Loop) -> bool:
