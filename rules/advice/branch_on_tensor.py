@@ -1,8 +1,8 @@
-"""A Python branch on a tensor's value in a compiled, exported or captured region, which `torch.cond` takes in.
+"""A Python branch on a tensor's value in a compiled, exported or captured region, which `torch.cond` can express.
 
-Why: an `if` on a tensor's value has to be decided on the CPU. It splits what `torch.compile` compiles in two, or raises with
-`fullgraph=True`; `torch.export` refuses it; inside a CUDA graph reading the value is an error. `torch.cond` keeps both
-sides, and torch 2.12 captures it into a CUDA graph as a conditional node, decided on the GPU.
+Why: an `if` on a tensor's value is decided on the CPU. It splits the graph of `torch.compile` in two, or raises with
+`fullgraph=True`; `torch.export` rejects it; inside a CUDA graph, reading the value is an error. `torch.cond` keeps both
+branches, and torch 2.12 captures it into a CUDA graph as a conditional node, which the GPU decides.
 
     if x.sum() > 0:
         y = a(x)
@@ -11,13 +11,13 @@ sides, and torch 2.12 captures it into a CUDA graph as a conditional node, decid
     →
     y = torch.cond(x.sum() > 0, a, b, (x,))
 
-Needs: torch 2.4 where it is compiled or exported; inside of a CUDA graph torch 2.12, CUDA 12.4, and the backends `eager` or
+Needs: torch 2.4 for compiled or exported code; for a CUDA graph torch 2.12, CUDA 12.4, and the backend `eager` or
 `cudagraphs`.
 
-Brings: one graph instead of two and no wait for the value.
+Brings: one graph instead of two, and no wait for the value.
 
-When not: the sides return tensors of different shapes or types, change what lives outside, or need gradients that
-`torch.cond` cannot give; or one side is seldom and cheap to leave out.
+When not: the branches return tensors of different shapes or types, change state outside, or need gradients that
+`torch.cond` does not support; or one branch is rare and cheap to leave out.
 
 Measure: `TORCH_LOGS=graph_breaks python your_script.py` lists the branches that split a graph.
 
@@ -50,7 +50,7 @@ rule = Rule(
     code="AD921",
     symbols=(*_CAPTURES, *_COMPILES),
     pairs=dict.fromkeys((*_CAPTURES, *_COMPILES), ()),
-    message="this branch on a tensor's value splits the graph or stops the export; `torch.cond` keeps both sides in it",
+    message="this branch on a tensor's value breaks the graph or the export; use `torch.cond`",
     since=(2, 4),
     default=False,
     kinds=frozenset({Kind.CALL, Kind.DECORATOR, Kind.REFERENCE}),
@@ -72,9 +72,7 @@ _REDUCTIONS = frozenset(
     {"sum", "mean", "max", "min", "norm", "amax", "amin", "prod", "std", "var", "abs", "argmax", "argmin"}
 )
 _TESTS = frozenset({"any", "all", "isnan", "isfinite", "isinf"})
-_GRAPHS = (
-    "a CUDA graph cannot hold this branch on a tensor's value; `torch.cond` is captured as a conditional node"
-)
+_GRAPHS = "a CUDA graph cannot contain this branch on a tensor's value; use `torch.cond`, which becomes a conditional node"
 
 
 @rule.check
@@ -96,12 +94,13 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _branches(
     body: Sequence[ast.AST], use: Use, ctx: Context, scope: Scope, *, graphs: bool
 ) -> Iterator[Finding]:
+    """Yield findings for the branches in ``body``; ``graphs`` says that it is captured as a CUDA graph."""
     for node in own(body):
         if not isinstance(node, (ast.If, ast.IfExp)) or not _reads_tensor(node.test, use, ctx, scope):
             continue
         if isinstance(node, ast.IfExp) or _gives_values(node):
             first = ctx.uses.once((ctx.rule.code, node), lambda: use)
-            if first is not use:  # which compiles the same code
+            if first is not use:  # two uses may compile the same code
                 continue
             if graphs:
                 yield from advise(use, ctx, _GRAPHS, at=node.test, since=(2, 12))
@@ -110,7 +109,7 @@ def _branches(
 
 
 def _gives_values(node: ast.If) -> bool:
-    """Whether the sides of a branch do nothing but give values, as those of `torch.cond` must."""
+    """Return whether the branches of an ``if`` only compute values, as those of `torch.cond` must."""
     inside = list(own([*node.body, *node.orelse]))
     if any(isinstance(part, _LEAVES) for part in inside):
         return False

@@ -1,4 +1,4 @@
-"""What a file compiles, exports or captures, as far as it stands in the file itself."""
+"""The functions and modules that a file compiles, exports or captures, if the file itself defines them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _SAME = frozenset(
     {"to", "cuda", "cpu", "xpu", "eval", "train", "half", "float", "bfloat16", "double", "requires_grad_"}
 )
-"""Methods of a module that give the module back."""
+"""Methods of a module that return the module."""
 _DEPTH = 8
 
 Definition = Function | ast.Lambda | ast.ClassDef
 
 
 def compiled(use: Use, ctx: Context) -> Definition | None:
-    """The function, or the class of the module, that ``torch.compile(…)`` or ``@torch.compile`` is given."""
+    """Find the function, or the class of the module, that is passed to ``torch.compile(…)`` or decorated by it."""
     if use.symbol.startswith("."):  # of the module itself: `model.compile()`
         if use.call is None or use.decorated is not None or not isinstance(use.node, ast.Attribute):
             return None
@@ -39,24 +39,24 @@ def compiled(use: Use, ctx: Context) -> Definition | None:
 
 
 def _partly(use: Use) -> Definition | None:
-    """What ``@partial(torch.compile, …)`` decorates."""
+    """Return the definition that ``@partial(torch.compile, …)`` decorates."""
     around, statement = use.parents[-1] if use.parents else None, use.place.statement
     if not (
         isinstance(around, ast.Call) and leaf(around.func) == "partial" and around.args[:1] == [use.node]
     ):
         return None
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    if isinstance(statement, (Function, ast.ClassDef)):
         return statement if around in statement.decorator_list else None
     return None
 
 
 def statements(code: Function | ast.Lambda) -> Sequence[ast.AST]:
-    """What runs of a function, or the expression of a lambda."""
+    """Return the statements of a function, or the expression of a lambda."""
     return [code.body] if isinstance(code, ast.Lambda) else code.body
 
 
 def code_of(defined: Definition) -> Function | ast.Lambda | None:
-    """What runs when it is called: a function itself, a module's ``forward``."""
+    """Return the function that runs when a definition is called: itself, or a module's ``forward``."""
     if not isinstance(defined, ast.ClassDef):
         return defined
     return next(
@@ -65,6 +65,7 @@ def code_of(defined: Definition) -> Function | ast.Lambda | None:
 
 
 def _definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth: int) -> Definition | None:
+    """Find the definition of the function or module that an expression stands for, in at most ``depth`` steps."""
     if depth == 0:
         return None
     if isinstance(node, ast.Lambda):
@@ -73,7 +74,7 @@ def _definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth: int
         owner = scope.find(node.id)
         every = owner.bindings[node.id] if owner is not None else []
         bindings = [one for one in every if one.value is None or one.value is not use.call]  # f = compile(f)
-        if len(bindings) == 1 and isinstance(bindings[0].node, (*_FUNCTIONS, ast.ClassDef)):
+        if len(bindings) == 1 and isinstance(bindings[0].node, (Function, ast.ClassDef)):
             return bindings[0].node
         value = ctx.uses.flow.definition(node, scope)
         return None if value is None else _definition(value, scope, use, ctx, depth - 1)
@@ -98,11 +99,8 @@ def _definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth: int
 
 
 def values_of(name: str, around: ast.ClassDef) -> Iterator[ast.expr]:
-    """What a class assigns to the attribute ``name`` of its objects, wherever it does."""
+    """Yield the values that the methods of a class assign to an attribute called ``name``."""
     for part in ast.walk(around):
         if isinstance(part, ast.Assign):
             kept = [target.attr for target in part.targets if isinstance(target, ast.Attribute)]
             yield from [part.value] * kept.count(name)
-
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

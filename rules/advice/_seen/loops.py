@@ -1,4 +1,4 @@
-"""The loops around a use, and whether they go over the first dimension of a tensor."""
+"""The loops that enclose a use, and whether they go over the first dimension of a tensor."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchmigrate.semantics.resolve import leaf
 from torchmigrate.semantics.tensors import is_tensor
 
-from .nodes import body_around, own
+from .nodes import Function, body_around, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-
 _SINGLES_OUT = (ast.Break, ast.Continue, ast.Try, ast.While)
-"""Statements with which a round treats one element unlike the others."""
-
+"""Statements with which an iteration treats one element unlike the others."""
 
 _ALIKE = frozenset({"shape", "size", "dtype", "device", "ndim"})
-"""What the elements of a batch have in common."""
+"""Attributes that all elements of a batch have in common."""
 
 _ASKED = _ALIKE | {"dim", "unbind", "transpose", "mT", "view", "reshape"}
-"""What code asks of a tensor (some of it of an array), and never of a list."""
+"""Attributes of tensors (some of them of arrays as well), and never of lists."""
 
 
 class Loop(NamedTuple):
@@ -35,7 +33,7 @@ class Loop(NamedTuple):
 
 
 def loops(use: Use) -> Iterator[Loop]:
-    """The loops around a use inside of its function, the innermost first."""
+    """Yield the loops that enclose a use inside its function, innermost first."""
     for parent, around in zip(use.parents[::-1], [*use.parents[-2::-1], None], strict=True):
         if isinstance(parent, (ast.ListComp, ast.GeneratorExp, ast.DictComp)) and len(parent.generators) == 1:
             (only,) = parent.generators
@@ -47,7 +45,7 @@ def loops(use: Use) -> Iterator[Loop]:
             if over is not None:
                 yield Loop(ast.Name(parent.args.args[0].arg, ast.Load()), over, [parent.body])
     for outer in use.place.ancestors():
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(outer, (Function, ast.ClassDef)):
             return
         if isinstance(outer, ast.For):
             yield Loop(outer.target, outer.iter, [*outer.body])
@@ -58,14 +56,14 @@ def loops(use: Use) -> Iterator[Loop]:
 
 
 def mapped_over(function: ast.expr, around: ast.AST | None) -> ast.expr | None:
-    """What ``map(function, over)`` goes over, where ``around`` is that call."""
+    """Return the iterable of ``map(function, over)``, if ``around`` is that call."""
     if not (isinstance(around, ast.Call) and isinstance(around.func, ast.Name) and around.func.id == "map"):
         return None
     return around.args[1] if len(around.args) == 2 and around.args[0] is function else None
 
 
 def _counting(loop: ast.While, use: Use) -> Loop | None:
-    """``while i < n: …; i += 1`` from 0 on, as the ``for i in range(n)`` that it is."""
+    """Return ``while i < n: …; i += 1`` from 0 on as ``for i in range(n)``, which does the same."""
     test = loop.test
     if not (isinstance(test, ast.Compare) and isinstance(test.left, ast.Name)):
         return None
@@ -89,7 +87,7 @@ def _counting(loop: ast.While, use: Use) -> Loop | None:
 
 
 def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
-    """Whether ``node`` is what a loop over a tensor takes out of it in each round, alike in all and changed in none."""
+    """Return whether an expression is the element that each iteration of a loop over a tensor takes, and never changes."""
     if any(isinstance(part, _SINGLES_OUT) for part in own(loop.body)):
         return False
     target, over = loop.target, loop.over
@@ -113,7 +111,7 @@ def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
 
 
 def _is_counted(over: ast.expr) -> bool:
-    """Whether a loop counts from 0 on: ``range(n)``, ``range(0, n)``."""
+    """Return whether a loop counts from 0 on: ``range(n)``, ``range(0, n)``."""
     if not (isinstance(over, ast.Call) and leaf(over.func) == "range"):
         return False
     start = over.args[0] if len(over.args) == 2 else None
@@ -121,7 +119,7 @@ def _is_counted(over: ast.expr) -> bool:
 
 
 def mentions(node: ast.AST, loop: Loop) -> bool:
-    """Whether an expression names what a loop counts or takes, but for what is the same of all elements of a batch."""
+    """Return whether an expression depends on the loop's variables by more than what all elements of a batch share."""
     if isinstance(node, ast.Attribute) and node.attr in _ALIKE:
         return False
     names = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
@@ -131,7 +129,7 @@ def mentions(node: ast.AST, loop: Loop) -> bool:
 
 
 def is_unbound_batch(over: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether a loop goes over a tensor, or over what its ``unbind`` gives."""
+    """Return whether a loop goes over a tensor, or over the result of its ``unbind``."""
     if isinstance(over, ast.Call) and leaf(over.func) == "unbind":
         return not over.keywords and (isinstance(over.func, ast.Attribute) or bool(over.args))
     return _is_batch(over, use, ctx)
@@ -163,7 +161,7 @@ def _is_asked(name: str, use: Use, ctx: Context) -> bool:
 
 
 def _is_bound(name: str, loop: Loop) -> bool:
-    """Whether a round binds a variable anew, or writes into it."""
+    """Return whether an iteration rebinds a variable, or writes into it."""
     return any(
         isinstance(part, (ast.Name, ast.Subscript))
         and not isinstance(part.ctx, ast.Load)
