@@ -1,6 +1,6 @@
-"""A method of tensors that is gone, only raises, or warns, as the function of the same name does.
+"""A method of tensors that was removed, only raises, or warns, like the function of the same name.
 
-Why: `x.qr()` is `torch.qr(x)`, and goes with it.
+Why: `x.qr()` is `torch.qr(x)`, and is removed together with it.
 
     def whitened(x: torch.Tensor):
         q, r = x.qr()
@@ -8,10 +8,10 @@ Why: `x.qr()` is `torch.qr(x)`, and goes with it.
     def whitened(x: torch.Tensor):
         q, r = torch.linalg.qr(x)
 
-Only receivers are looked at that certainly are tensors: parameters annotated as such, what functions and methods of torch give
-that give tensors, and variables that hold nothing else.
+Only methods of expressions that certainly are tensors are reported: parameters annotated as such, results of functions and
+methods that return tensors, and variables that hold nothing else.
 
-What to do: the finding says what takes the place of the method.
+What to do: use the replacement that the finding names.
 
 Source: `torchmigrate/tables/data/changes.toml`, which names the wheels for each.
 """
