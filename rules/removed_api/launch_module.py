@@ -60,7 +60,7 @@ _OPTIONS = re.compile(
 _ELSEWHERE = re.compile(r"(?:(?!\.py\b|torch\.distributed\.).){0,400}?--use[-_]env\b", re.DOTALL)
 _LONGEST = 2000
 """Characters of a command in which its script is looked for."""
-_FLAG = f"`{_NEW}` takes no `--use_env`, which has to go with it"
+_FLAG = f"`{_NEW}` takes no `--use_env`; remove the option by hand"
 
 
 @rule.check

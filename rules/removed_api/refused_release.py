@@ -51,10 +51,15 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         if isinstance(place.statement, (ast.Raise, ast.Assert)):
             since = _refused_since(place.statement, place, use, ctx)
             if since is not None:
+                # Below nothing but tests of the version, the statement runs at import.
+                is_bare = all(
+                    isinstance(outer, ast.If) and _is_of_version(outer.test, place, ctx)
+                    for outer in place.ancestors()
+                )
                 yield ctx.finding(
                     use,
                     f"this rejects torch {render(ctx.options.target)}, since it runs from torch {render(since)} on; move the bound",
-                    severity=Severity.ERROR if _is_bare(place, ctx) else Severity.INFO,
+                    severity=Severity.ERROR if is_bare else Severity.INFO,
                     span=ctx.source.span(place.statement),
                 )
 
@@ -97,13 +102,6 @@ def _is_asked_alone(place: Place, ctx: Context) -> bool:
         tests = outer.test.values if isinstance(outer.test, ast.BoolOp) else [outer.test]
         return any(_is_of_version(test, place, ctx) for test in tests)
     return outer is None or isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
-
-
-def _is_bare(place: Place, ctx: Context) -> bool:
-    """Return whether a statement is at the top level of the module, below tests of the version only."""
-    return all(
-        isinstance(outer, ast.If) and _is_of_version(outer.test, place, ctx) for outer in place.ancestors()
-    )
 
 
 def _is_of_version(test: ast.expr, place: Place, ctx: Context) -> bool:

@@ -65,14 +65,7 @@ def is_exchanged(use: Use) -> bool:
     if isinstance(parent, ast.Attribute) and parent.attr.startswith("__"):
         return True
     targets = statement.targets if isinstance(statement, ast.Assign) else []
-    return any(ast.dump(target) == ast.dump(_stored(use.node)) for target in targets)
-
-
-def _stored(node: ast.AST) -> ast.AST:
-    """Return a name or an attribute as the target of an assignment."""
-    if isinstance(node, ast.Attribute):
-        return ast.Attribute(node.value, node.attr, ast.Store())
-    return ast.Name(node.id, ast.Store()) if isinstance(node, ast.Name) else node
+    return any(ast.unparse(target) == ast.unparse(use.node) for target in targets)
 
 
 def warns_when_called(use: Use) -> bool:

@@ -60,10 +60,6 @@ def _imports(use: Use, ctx: Context) -> Iterator[Use]:
             yield replace(use, kind=Kind.IMPORT, node=binding.node, parents=(place.statement,), place=place)
 
 
-def _joined(owner: str, name: str) -> str:
-    return f"{owner}.{name}"
-
-
 def _is_gone(name: str, ctx: Context) -> bool:
     entry, change = api.find(name), changes.by_symbol(changes.Kind.REMOVED).get(name)
     gone = change is not None and not change.raises and change.severity(ctx.options.target) is Severity.ERROR
@@ -85,9 +81,8 @@ def is_guarded(use: Use, ctx: Context, reached: Reach, *, is_always_there: bool 
     fallback = bool(reached.fallback & (MISSING | ANY)) and not (is_always_there or _is_tried_again(use, ctx))
     target = ctx.options.target
     lacks = any(name.startswith("torch.") or not is_always_there for name in reached.absent)
-    lost = any(
-        _is_gone(part, ctx) for name in reached.present for part in accumulate(name.split("."), _joined)
-    )
+    prefixes = (part for name in reached.present for part in accumulate(name.split("."), "{}.{}".format))
+    lost = any(_is_gone(part, ctx) for part in prefixes)
     if ambiguous or fallback or lacks or lost or not reached.is_reached(target):
         return True
     brought = [reach(one, ctx.uses) for one in _imports(use, ctx)]
@@ -135,12 +130,12 @@ def otherwise(use: Use) -> list[Binding]:
     name = use.node.asname or use.node.name
     owner = use.place.scope.find(name)
     bound = owner.bindings[name] if owner is not None else []
-    return [binding for binding in bound if binding.node is not use.node and not _is_placeholder(binding)]
-
-
-def _is_placeholder(binding: Binding) -> bool:
     # `GradScaler = None` in a handler is no other class to call.
-    return isinstance(binding.value, ast.Constant) and binding.value.value in (None, False)
+    return [
+        one
+        for one in bound
+        if one.node is not use.node and getattr(one.value, "value", one) not in (None, False)
+    ]
 
 
 def asks_for(use: Use, keyword: str) -> bool:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from torchmigrate.tables.changes import Change
 
 _NAME = re.compile(r"\btorch(?:\.\w+)+")
+_RENAMED = changes.by_symbol(changes.Kind.REMOVED, changes.Kind.DEPRECATED, changes.Kind.DOCUMENTED)
 
 
 def fitting(use: Use, ctx: Context, change: Change) -> Fix:
@@ -141,7 +142,7 @@ def _moved(change: Change, use: Use, ctx: Context) -> list[Edit] | None:
         return None
     for alias in named.statement.names:
         symbol = f"{named.statement.module}.{alias.name}"
-        other = _by_symbol().get(symbol)
+        other = _RENAMED.get(symbol)
         if other is None or other.needs > change.needs or _module(other, symbol) != module:
             return None
     return [MoveImport(named.statement, module)]
@@ -149,17 +150,10 @@ def _moved(change: Change, use: Use, ctx: Context) -> list[Edit] | None:
 
 def _module(change: Change, symbol: str) -> str | None:
     """Return the module that has the symbol now, if it is the same object under the same name."""
-    recipe = change.recipes[0]
+    recipe = change.recipes[0] if change.recipes else Recipe()
     leaf = symbol.rpartition(".")[2]
     module, _, name = recipe.to.replace("{leaf}", leaf).rpartition(".")
     return module if name == leaf and recipe == Recipe(to=recipe.to, same=recipe.same) else None
-
-
-@cache
-def _by_symbol() -> Mapping[str, Change]:
-    """Return the changes of all names that have recipes."""
-    found = changes.by_symbol(changes.Kind.REMOVED, changes.Kind.DEPRECATED, changes.Kind.DOCUMENTED)
-    return {symbol: change for symbol, change in found.items() if change.recipes}
 
 
 def _renamed(recipe: Recipe, use: Use, ctx: Context) -> list[Edit] | None:
