@@ -203,7 +203,7 @@ def _value(node: ast.expr, use: Use, version: str) -> object:
     match node:
         case ast.Call(func=ast.Name(id="str" | "float" | "int" as name), args=[argument], keywords=[]):
             value = _value(argument, use, version)
-            return {"str": str, "float": float, "int": int}[name](value)  # type: ignore[operator]
+            return {"str": str, "float": float, "int": int}[name](value)
         case ast.Call(
             func=ast.Attribute(value=inner, attr="split"), args=[ast.Constant(value=str(separator))]
         ):
