@@ -66,35 +66,34 @@ def code_of(defined: Definition) -> Function | ast.Lambda | None:
 
 def _definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth: int) -> Definition | None:
     """Find the definition of the function or module that an expression stands for, in at most ``depth`` steps."""
-    if depth == 0:
-        return None
-    if isinstance(node, ast.Lambda):
-        return node
-    if isinstance(node, ast.Name):
-        owner = scope.find(node.id)
-        every = owner.bindings[node.id] if owner is not None else []
-        bindings = [one for one in every if one.value is None or one.value is not use.call]  # f = compile(f)
-        if len(bindings) == 1 and isinstance(bindings[0].node, (Function, ast.ClassDef)):
-            return bindings[0].node
-        value = ctx.uses.flow.definition(node, scope)
-        return None if value is None else _definition(value, scope, use, ctx, depth - 1)
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
-            return _definition(node.func.value, scope, use, ctx, depth - 1)
-        made = _definition(node.func, scope, use, ctx, depth - 1) if isinstance(node.func, ast.Name) else None
-        return made if isinstance(made, ast.ClassDef) else None
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-        around = class_around(use)
-        if around is None:
+
+    def follow(value: ast.expr | None) -> Definition | None:
+        return None if value is None or depth == 1 else _definition(value, scope, use, ctx, depth - 1)
+
+    match node:
+        case ast.Lambda():
+            return node
+        case ast.Name(id=name):
+            owner = scope.find(name)
+            every = owner.bindings[name] if owner is not None else []
+            bindings = [
+                one for one in every if one.value is None or one.value is not use.call
+            ]  # f = compile(f)
+            if len(bindings) == 1 and isinstance(bindings[0].node, (Function, ast.ClassDef)):
+                return bindings[0].node
+            return follow(ctx.uses.flow.definition(node, scope))
+        case ast.Call(func=ast.Attribute(value=owner_, attr=method)) if method in _SAME:
+            return follow(owner_)
+        case ast.Call(func=ast.Name() as made):
+            return module if isinstance(module := follow(made), ast.ClassDef) else None
+        case ast.Attribute(value=ast.Name(id="self"), attr=name) if (around := class_around(use)) is not None:
+            methods = (part for part in around.body if isinstance(part, Function) and part.name == name)
+            kept = [value for value in values_of(name, around) if value is not use.call]
+            return follow(kept[0]) if len(kept) == 1 else None if kept else next(methods, None)
+        case ast.Attribute(value=ast.Name(id="self")):
             return None
-        methods = (part for part in around.body if isinstance(part, Function) and part.name == node.attr)
-        kept = [value for value in values_of(node.attr, around) if value is not use.call]
-        if len(kept) == 1:
-            return _definition(kept[0], scope, use, ctx, depth - 1)
-        return None if kept else next(methods, None)
-    if isinstance(node, ast.Attribute) and node.attr == "forward":
-        module = _definition(node.value, scope, use, ctx, depth - 1)
-        return module if isinstance(module, ast.ClassDef) else None
+        case ast.Attribute(value=module_, attr="forward"):
+            return module if isinstance(module := follow(module_), ast.ClassDef) else None
     return None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchmigrate.semantics.resolve import leaf
 from torchmigrate.semantics.tensors import is_tensor
 
-from .nodes import Function, body_around, own
+from .nodes import body_around, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -35,55 +35,51 @@ class Loop(NamedTuple):
 def loops(use: Use) -> Iterator[Loop]:
     """Yield the loops that enclose a use inside its function, innermost first."""
     for parent, around in zip(use.parents[::-1], [*use.parents[-2::-1], None], strict=True):
-        if isinstance(parent, (ast.ListComp, ast.GeneratorExp, ast.DictComp)) and len(parent.generators) == 1:
-            (only,) = parent.generators
-            yield Loop(
-                only.target, only.iter, [parent.value if isinstance(parent, ast.DictComp) else parent.elt]
-            )
-        elif isinstance(parent, ast.Lambda) and len(parent.args.args) == 1:
-            over = mapped_over(parent, around)
-            if over is not None:
-                yield Loop(ast.Name(parent.args.args[0].arg, ast.Load()), over, [parent.body])
+        match parent:
+            case (
+                ast.ListComp(elt=body, generators=[only])
+                | ast.GeneratorExp(elt=body, generators=[only])
+                | ast.DictComp(value=body, generators=[only])
+            ):
+                yield Loop(only.target, only.iter, [body])
+            case ast.Lambda(args=ast.arguments(args=[parameter]), body=body):
+                if (over := mapped_over(parent, around)) is not None:
+                    yield Loop(ast.Name(parameter.arg, ast.Load()), over, [body])
     for outer in use.place.ancestors():
-        if isinstance(outer, (Function, ast.ClassDef)):
-            return
-        if isinstance(outer, ast.For):
-            yield Loop(outer.target, outer.iter, [*outer.body])
-        elif isinstance(outer, ast.While):
-            counting = _counting(outer, use)
-            if counting is not None:
-                yield counting
+        match outer:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                return
+            case ast.For():
+                yield Loop(outer.target, outer.iter, [*outer.body])
+            case ast.While():
+                yield from _counting(outer, use)
 
 
 def mapped_over(function: ast.expr, around: ast.AST | None) -> ast.expr | None:
     """Return the iterable of ``map(function, over)``, if ``around`` is that call."""
-    if not (isinstance(around, ast.Call) and isinstance(around.func, ast.Name) and around.func.id == "map"):
-        return None
-    return around.args[1] if len(around.args) == 2 and around.args[0] is function else None
+    match around:
+        case ast.Call(func=ast.Name(id="map"), args=[first, over]) if first is function:
+            return over
+    return None
 
 
-def _counting(loop: ast.While, use: Use) -> Loop | None:
-    """Return ``while i < n: …; i += 1`` from 0 on as ``for i in range(n)``, which does the same."""
-    test = loop.test
-    if not (isinstance(test, ast.Compare) and isinstance(test.left, ast.Name)):
-        return None
-    counter = test.left.id
-    steps = [
-        part for part in own(loop.body) if isinstance(part, ast.AugAssign) and _root(part.target) == counter
+def _counting(loop: ast.While, use: Use) -> Iterator[Loop]:
+    """Yield ``while i < n: …; i += 1`` from 0 on as ``for i in range(n)``, which does the same."""
+    match loop.test:
+        case ast.Compare(left=ast.Name(id=counter) as target, ops=[ast.Lt()], comparators=[end]):
+            pass
+        case _:
+            return
+    changes = [
+        one for one in own(loop.body) if isinstance(one, ast.AugAssign) and _root(one.target) == counter
     ]
     scope = use.place.scope.find(counter)
-    starts = (
-        [one.value for one in scope.bindings[counter] if one.value is not None] if scope is not None else []
-    )
-    if (
-        [type(op) for op in test.ops] != [ast.Lt]
-        or [ast.unparse(step) for step in steps] != [f"{counter} += 1"]
-        or steps[0] is not loop.body[-1]
-        or [ast.unparse(start) for start in starts] != ["0"]
-    ):
-        return None
-    until = ast.Call(ast.Name("range", ast.Load()), [test.comparators[0]], [])
-    return Loop(test.left, until, [*loop.body[:-1]])
+    bindings = scope.bindings[counter] if scope is not None else []
+    starts = [ast.unparse(one.value) for one in bindings if one.value is not None]
+    is_step = changes == loop.body[-1:] and ast.unparse(loop.body[-1]) == f"{counter} += 1"
+    if is_step and starts == ["0"]:
+        until = ast.Call(ast.Name("range", ast.Load()), [end], [])
+        yield Loop(target, until, [*loop.body[:-1]])
 
 
 def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
@@ -112,10 +108,10 @@ def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
 
 def _is_counted(over: ast.expr) -> bool:
     """Return whether a loop counts from 0 on: ``range(n)``, ``range(0, n)``."""
-    if not (isinstance(over, ast.Call) and leaf(over.func) == "range"):
-        return False
-    start = over.args[0] if len(over.args) == 2 else None
-    return len(over.args) == 1 or (isinstance(start, ast.Constant) and start.value == 0)
+    match over:
+        case ast.Call(func=function, args=[_] | [ast.Constant(value=0), _]):
+            return leaf(function) == "range"
+    return False
 
 
 def mentions(node: ast.AST, loop: Loop) -> bool:
@@ -140,12 +136,10 @@ def _is_batch(node: ast.expr, use: Use, ctx: Context) -> bool:
     if is_tensor(node, use.place, ctx.uses):
         return True
     if isinstance(node, ast.Name):
-        value = ctx.uses.flow.definition(node, use.place.scope)
-        return _is_asked(node.id, use, ctx) or (value is not None and _is_product(value))
-    return _is_product(node)
-
-
-def _is_product(node: ast.expr) -> bool:
+        if _is_asked(node.id, use, ctx):
+            return True
+        node = ctx.uses.flow.definition(node, use.place.scope) or node
+    # A list has no `@`, and an array is a batch as well.
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
 
 

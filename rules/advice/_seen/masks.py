@@ -6,7 +6,8 @@ import ast
 import enum
 from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.resolve import leaf, string
+from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.resolve import leaf
 
 from .nodes import Function, class_around, own
 
@@ -148,34 +149,33 @@ class Masks:
 
     def _is_filled(self, node: ast.expr, scope: Scope, depth: int) -> bool:
         """Return whether an expression is a number, a tensor filled with one, or a pattern."""
-        if isinstance(node, ast.Name):
-            value = self._ctx.uses.flow.definition(node, scope)
-            return value is not None and depth > 0 and self._is_filled(value, scope, depth - 1)
-        if isinstance(node, ast.UnaryOp):
-            return self._is_filled(node.operand, scope, depth)
-        inner = node.value if isinstance(node, ast.Attribute) else node
-        if isinstance(inner, ast.Call) and leaf(inner.func) in _FILLS | _NUMBERS:
-            return True
-        if isinstance(node, ast.Constant) or (isinstance(node, ast.Attribute) and node.attr == "inf"):
-            return True
+        match node:
+            case ast.Name():
+                value = self._ctx.uses.flow.definition(node, scope)
+                return value is not None and depth > 0 and self._is_filled(value, scope, depth - 1)
+            case ast.UnaryOp(operand=operand):
+                return self._is_filled(operand, scope, depth)
+            case ast.Call(func=made) | ast.Attribute(value=ast.Call(func=made)) if (
+                leaf(made) in _FILLS | _NUMBERS
+            ):
+                return True
+            case ast.Constant() | ast.Attribute(attr="inf"):
+                return True
         return self.pattern(node, scope, depth - 1) is not None
 
     def _triangle(self, node: ast.Call, filled: ast.expr | None, at: int) -> Pattern | None:
-        if (
-            isinstance(filled, ast.Call)
-            and leaf(filled.func) in ("bool", "float")
-            and isinstance(filled.func, ast.Attribute)
-        ):
-            filled = filled.func.value
+        """Return the pattern of ``tril`` or ``triu`` of ``filled``; ``at`` is the position of its diagonal."""
+        match filled:
+            case ast.Call(func=ast.Attribute(value=inner, attr="bool" | "float")):
+                filled = inner
         if isinstance(filled, ast.Call) and leaf(filled.func) in ("tril", "triu"):  # a band
-            inner = filled.func.value if isinstance(filled.func, ast.Attribute) else None
-            outer = next((one for one in (inner, *filled.args) if isinstance(one, ast.Call)), None)
+            owner = filled.func.value if isinstance(filled.func, ast.Attribute) else None
+            outer = next((one for one in (owner, *filled.args) if isinstance(one, ast.Call)), None)
             return Pattern.POSITIONS if self._triangle(filled, outer, at=0) is not None else None
         full = filled.left if isinstance(filled, ast.BinOp) and isinstance(filled.op, ast.Mult) else filled
         if filled is None or not (isinstance(full, ast.Call) and leaf(full.func) in _FILLS):
             return None
-        given = next((keyword.value for keyword in node.keywords if keyword.arg == "diagonal"), None)
-        given = node.args[at] if given is None and len(node.args) > at else given
+        given = argument(node, at, "diagonal")
         diagonal = 0 if given is None else getattr(given, "value", None)
         lower = leaf(node.func) in ("tril", "tril_") and diagonal == 0
         additive = leaf(node.func) in ("triu", "triu_") and diagonal == 1 and "inf" in ast.unparse(filled)
@@ -236,11 +236,11 @@ def _is_leading(node: ast.Subscript) -> bool:
 
 def _kept(node: ast.AST, name: str) -> ast.expr | None:
     """Return the value that a node assigns to the attribute ``name``, or registers as the buffer of that name."""
-    if isinstance(node, ast.Assign):
-        target = node.targets[0]
-        return node.value if isinstance(target, ast.Attribute) and target.attr == name else None
-    if isinstance(node, ast.Call) and leaf(node.func) == "register_buffer" and len(node.args) > 1:
-        return node.args[1] if string(node.args[0]) == name else None
+    match node:
+        case ast.Assign(targets=[ast.Attribute(attr=kept), *_], value=value) if kept == name:
+            return value
+        case ast.Call(func=function, args=[ast.Constant(value=kept), value, *_]) if kept == name:
+            return value if leaf(function) == "register_buffer" else None
     return None
 
 
