@@ -36,7 +36,7 @@ from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
-from ._seen.nodes import body_around, own
+from ._seen.nodes import body_around, find_partial, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -53,13 +53,6 @@ rule = Rule(
 _DECIDED = frozenset({None, "fused", "foreach", "differentiable"})
 """Keywords that decide the implementation; None is a mapping whose keys are unknown."""
 _SPARSE = re.compile(rb"(?i)sparse")
-
-
-def _partial(use: Use) -> ast.Call | None:
-    """Return the call ``partial(Adagrad, …)`` that a use is the first argument of."""
-    around = use.parents[-1]
-    made = isinstance(around, ast.Call) and leaf(around.func) == "partial" and around.args[:1] == [use.node]
-    return around if made else None  # type: ignore[return-value]
 
 
 def _names(keyword: ast.keyword, use: Use, ctx: Context) -> list[str | None]:
@@ -85,7 +78,7 @@ def _is_changed(mapping: ast.Name, use: Use, ctx: Context) -> bool:
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    call = use.call or _partial(use)
+    call = use.call or find_partial(use)
     if call is None or any(
         name in _DECIDED for keyword in call.keywords for name in _names(keyword, use, ctx)
     ):

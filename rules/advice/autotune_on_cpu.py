@@ -54,7 +54,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         mode = ctx.uses.flow.definition(mode, use.place.scope)
     if isinstance(mode, ast.IfExp):
         kept = _is_autotune(mode.body) and _asks_for_gpu(mode.test, ctx)
-        if kept or (_is_autotune(mode.orelse) and _asks_for_cpu(mode.test)):
+        match mode.test:
+            case ast.Compare(ops=[ast.Eq(), *_], comparators=[ast.Constant(value="cpu"), *_]):
+                kept = kept or _is_autotune(mode.orelse)
+        if kept:
             yield from advise(use, ctx, at=mode)
         return
     outer = use.place.parent.statement if use.place.parent is not None else None
@@ -79,11 +82,3 @@ def _is_autotune(mode: ast.expr | None) -> bool:
 def _asks_for_gpu(test: ast.expr, ctx: Context) -> bool:
     negated = isinstance(test, ast.UnaryOp) or "!=" in ctx.text(test)
     return bool(_GPU.search(ctx.text(test))) and not negated
-
-
-def _asks_for_cpu(test: ast.expr) -> bool:
-    return (
-        isinstance(test, ast.Compare)
-        and isinstance(test.ops[0], ast.Eq)
-        and string(test.comparators[0]) == "cpu"
-    )

@@ -184,8 +184,8 @@ def _is_of_one_kind(ctx: Context) -> bool:
     """Return whether the file is for one kind of device, or already uses `torch.accelerator`."""
     text = ctx.source.text
     named = _ONE_KIND.search(_ASKED.sub(b"", text)) or _KNOWN.search(text)
-    return (
-        bool(named)
+    return bool(
+        named
         or needs_library(ctx)
         or _helps_one_kind(ctx)
         or _runs_nccl(ctx)
@@ -223,6 +223,7 @@ def _helps_one_kind(ctx: Context) -> bool:
 
 
 _GROUP = (("init_process_group",), (r"\binit_process_group\(\s*(?:backend\s*=\s*)?[\"']nccl[\"']",))
+"""The pattern of a process group that is opened on NCCL only."""
 
 
 def _runs_nccl(ctx: Context) -> bool:

@@ -104,10 +104,13 @@ def _raises(name: str, value: ast.expr, use: Use, ctx: Context) -> bool:
 
 def _number(node: ast.expr, use: Use, ctx: Context) -> int | None:
     """Return the least value that an expression can have: 64 for ``max(64, config.recompile_limit)``; None if unknown."""
-    if isinstance(node, ast.Name):
-        value = ctx.uses.flow.definition(node, use.place.scope)
-        return None if value is None or isinstance(value, ast.Name) else _number(value, use, ctx)
-    if isinstance(node, ast.Call) and leaf(node.func) == "max":
-        numbers = [_number(given, use, ctx) for given in node.args if isinstance(given, ast.Constant)]
-        return max((number for number in numbers if number is not None), default=None)
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
+    match node:
+        case ast.Name():
+            value = ctx.uses.flow.definition(node, use.place.scope)
+            return None if value is None or isinstance(value, ast.Name) else _number(value, use, ctx)
+        case ast.Call(func=function, args=arguments) if leaf(function) == "max":
+            numbers = (one.value for one in arguments if isinstance(one, ast.Constant))
+            return max((number for number in numbers if isinstance(number, int)), default=None)
+        case ast.Constant(value=int(number)):
+            return number
+    return None

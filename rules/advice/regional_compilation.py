@@ -86,9 +86,9 @@ def _repeated(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
                 continue
             given = call.args[0].value if isinstance(call.args[0], ast.Starred) else call.args[0]
             if isinstance(given, ast.Name):
-                yield from (
-                    (node.targets[0].attr, block) for name, block in _listed(model, use) if name == given.id
-                )
+                loops = (inner for inner in ast.walk(model) if isinstance(inner, ast.For))
+                made = (found for loop in loops for found in _appended(loop, use, ast.Name))
+                yield from ((node.targets[0].attr, block) for name, block in made if name == given.id)
             if not isinstance(given, (ast.ListComp, ast.GeneratorExp)) or not isinstance(given.elt, ast.Call):
                 continue
             (first, *others) = given.generators
@@ -99,7 +99,7 @@ def _repeated(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
 def _appended(
     loop: ast.For, use: Use, kind: type[ast.Attribute | ast.Name] = ast.Attribute
 ) -> Iterator[tuple[str, str]]:
-    """Yield the same for ``for _ in range(n): self.blocks.append(Block())``; ``kind`` is the node of the list."""
+    """Yield the same for ``for _ in range(n): self.blocks.append(Block())``, or for a variable if ``kind`` is `ast.Name`."""
     (only, *others) = loop.body
     held, made = _kept(only)
     if others or not (isinstance(held, kind) and isinstance(made, ast.Call)):
@@ -110,19 +110,12 @@ def _appended(
 
 def _kept(statement: ast.stmt) -> tuple[ast.expr | None, ast.expr | None]:
     """Return a container and what a statement adds: ``self.blocks.append(Block())``, ``self.blocks[str(i)] = Block()``."""
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
-        return statement.targets[0].value, statement.value
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
-        return None, None
-    return (call.func.value, call.args[0]) if call.func.attr == "append" else (None, None)
-
-
-def _listed(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
-    """Yield the same for ``for _ in range(n): blocks.append(Block())``, whose list is a local variable."""
-    for node in ast.walk(model):
-        if isinstance(node, ast.For):
-            yield from _appended(node, use, ast.Name)
+    match statement:
+        case ast.Assign(targets=[ast.Subscript(value=container), *_], value=added):
+            return container, added
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=container, attr="append"), args=[added])):
+            return container, added
+    return None, None
 
 
 def _is_block(made: ast.Call, use: Use) -> bool:

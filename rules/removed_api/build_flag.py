@@ -78,7 +78,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         if flag is None or not isinstance(node, ast.Constant):
             continue
         parents = _upwards(node, ctx)
-        if not _is_given(parents[-1]) or _is_of(others, parents):
+        statement = parents[0]
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        names = {target.id for target in targets if isinstance(target, ast.Name)}
+        if not _is_given(parents[-1]) or not others.isdisjoint({*parents, *names}):
             continue
         place = places[parents[0]]  # type: ignore[index]
         reached = reach(replace(use, place=place, node=node, parents=parents), ctx.uses)
@@ -133,14 +136,6 @@ def _other_extensions(ctx: Context) -> set[ast.AST | str]:
         if name.endswith("Extension") and name not in _BUILDERS:
             found |= {node, *(part.id for part in ast.walk(node) if isinstance(part, ast.Name))}
     return found
-
-
-def _is_of(others: set[ast.AST | str], parents: tuple[ast.AST, ...]) -> bool:
-    """Return whether a node with these ancestors is passed to one of the other extensions."""
-    statement = parents[0]
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    given = {target.id for target in targets if isinstance(target, ast.Name)}
-    return not others.isdisjoint({*parents, *given})
 
 
 def _fix(node: ast.Constant, flag: _Flag, ctx: Context, reached: Reach) -> Fix:

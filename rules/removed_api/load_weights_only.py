@@ -61,15 +61,17 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if call is None or target < _WARNS or _says(call.args if use.call else call.args[1:], call):
         return
     reached = reach(use, ctx.uses)
-    if oldest(ctx, reached) >= _FLIPPED or asks_for(use, "weights_only"):
+    if oldest(ctx, reached) >= _FLIPPED:
         return
-    if gives_it_elsewhere(use, "weights_only"):
+    if asks_for(use, "weights_only") or gives_it_elsewhere(use, "weights_only"):
         return
     if is_guarded(use, ctx, reached, is_always_there=True):
         return
     open_ended = any(keyword.arg is None for keyword in call.keywords)
     weights = _is_state_dict(call, use, ctx)
-    for_older = "TypeError" in reached.fallback or _follows_one_that_says(use)
+    tried = (below for statement in tried_before(use) for below in ast.walk(statement))
+    is_retry = any(isinstance(below, ast.keyword) and below.arg == "weights_only" for below in tried)
+    for_older = "TypeError" in reached.fallback or is_retry
     mild = (
         open_ended or for_older or (weights and target >= _FLIPPED) or (reached.unheard and target < _FLIPPED)
     )
@@ -78,12 +80,6 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         severity=Severity.INFO if mild else None,
         fix=None if open_ended else lambda: _fix(call, weights, for_older, mapped=_maps(use.call or call)),
     )
-
-
-def _follows_one_that_says(use: Use) -> bool:
-    """Return whether the use is in the handler of a ``try`` that loads with `weights_only`."""
-    tried = (below for statement in tried_before(use) for below in ast.walk(statement))
-    return any(isinstance(below, ast.keyword) and below.arg == "weights_only" for below in tried)
 
 
 def _handed(use: Use, ctx: Context) -> ast.Call | None:

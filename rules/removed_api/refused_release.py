@@ -85,14 +85,12 @@ def _refused_since(statement: ast.Raise | ast.Assert, place: Place, use: Use, ct
 
 def _begins_after(test: ast.expr, place: Place, ctx: Context) -> Version | None:
     """Return the release after the one in ``torch.__version__.startswith("2.9")``."""
-    if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Attribute) or len(test.args) != 1:
-        return None
-    if test.func.attr != "startswith":
-        return None
-    asked = version_of(test.args[0])
-    if asked is None or not is_version(test.func.value, ctx.uses, place.scope):
-        return None
-    return asked[0], asked[1] + 1
+    match test:
+        case ast.Call(func=ast.Attribute(value=version, attr="startswith"), args=[start]):
+            named = version_of(start)
+            if named is not None and is_version(version, ctx.uses, place.scope):
+                return named[0], named[1] + 1
+    return None
 
 
 def _is_asked_alone(place: Place, ctx: Context) -> bool:

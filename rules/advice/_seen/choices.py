@@ -110,16 +110,10 @@ def _branch(node: ast.AST | None, parents: Parents) -> _Branch | None:
     for target in ("return", assigned):
         value = _given(node.body, target)
         if value is not None:
-            rest = node.orelse[0] if node.orelse else _after(node, parents) if target == "return" else None
-            return _Branch(node.test, target, value, rest)
+            block = getattr(parents.get(node), "body", [])
+            after = block[block.index(node) + 1 :] if node in block and target == "return" else []
+            return _Branch(node.test, target, value, next(iter(node.orelse or after), None))
     return None
-
-
-def _after(node: ast.If, parents: Parents) -> ast.stmt | None:
-    """Return the statement after ``node`` in its block."""
-    beside = getattr(parents.get(node), "body", [])
-    at = beside.index(node) + 1 if node in beside else len(beside)
-    return beside[at] if at < len(beside) else None
 
 
 def _is_rest(test: ast.expr, parents: Parents) -> bool:

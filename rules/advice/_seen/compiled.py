@@ -6,9 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.resolve import leaf
-
-from .nodes import Function, class_around
+from .nodes import Function, class_around, find_partial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -40,14 +38,9 @@ def compiled(use: Use, ctx: Context) -> Definition | None:
 
 def _partly(use: Use) -> Definition | None:
     """Return the definition that ``@partial(torch.compile, …)`` decorates."""
-    around, statement = use.parents[-1] if use.parents else None, use.place.statement
-    if not (
-        isinstance(around, ast.Call) and leaf(around.func) == "partial" and around.args[:1] == [use.node]
-    ):
-        return None
-    if isinstance(statement, (Function, ast.ClassDef)):
-        return statement if around in statement.decorator_list else None
-    return None
+    around, statement = find_partial(use), use.place.statement
+    is_decorated = isinstance(statement, (Function, ast.ClassDef)) and around in statement.decorator_list
+    return statement if is_decorated else None  # type: ignore[return-value]
 
 
 def statements(code: Function | ast.Lambda) -> Sequence[ast.AST]:

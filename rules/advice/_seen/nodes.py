@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.nodes import children
+from torchmigrate.semantics.resolve import leaf
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -58,4 +59,12 @@ def entered(use: Use, ctx: Context) -> tuple[ast.With, ast.expr] | None:
         for named in (item.context_expr for item in part.items):
             if isinstance(named, ast.Name) and ctx.uses.flow.definition(named, use.place.scope) is use.call:
                 return part, named
+    return None
+
+
+def find_partial(use: Use) -> ast.Call | None:
+    """Return the call ``partial(function, …)`` whose first argument is the function at a use."""
+    match use.parents[-1:]:
+        case (ast.Call(args=[first, *_]) as call,) if first is use.node and leaf(call.func) == "partial":
+            return call
     return None
