@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -165,7 +166,7 @@ def test_a_module_of_a_family_is_one_rule(module: Module) -> None:
         node
         for node in module.tree.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-        if isinstance(node.value.func, ast.Name) and node.value.func.id == "Rule"
+        if isinstance(node.value.func, ast.Name) and re.fullmatch(r"Rule|create_\w*rule", node.value.func.id)
     ]
     assert [ast.unparse(target) for node in defined for target in node.targets] == ["rule"]
 
