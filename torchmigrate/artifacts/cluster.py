@@ -7,7 +7,6 @@ travels as a zip file, as the archives and the programs do. Each node uses the i
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import os
 import tempfile
 from collections.abc import Sequence
@@ -17,30 +16,18 @@ from typing import Any
 from torchmigrate.artifacts import conversion, reading
 from torchmigrate.artifacts.batch import Job, Told
 from torchmigrate.artifacts.conversion import Outcome, Row
-from torchmigrate.probe.ray import RayError, reach, zipped
-
-SHIPPED = (
-    "__init__ advice binary conversion executorch exported inputs model names onnx pickles reading records saved "
-    "tensors torchscript snippets/__init__ snippets/convert"
-)
+from torchmigrate.probe.ray import connect, reason_of, shipped
 
 
 def run(work: Sequence[Job], address: str, told: Told) -> list[Outcome]:
-    """What came of each job, in their order. Raises `RayError`."""
-    try:
-        ray: Any = importlib.import_module("ray")
-    except ImportError:
-        raise RayError("ray is not installed; install torchmigrate[ray]") from None
-    started = not ray.is_initialized()
+    """Convert each job's file on a cluster, and return the outcomes in the order of the jobs. Raises `RayError`."""
     outcomes: dict[int, Outcome] = {}
-    try:
-        if started:
-            reach(address)
-            ray.init(address=address, log_to_driver=False, logging_level="error")
-        task, package = ray.remote(num_cpus=1, max_retries=1)(convert_on_node), ray.put(shipped())
+    with connect(address) as ray:
+        task = ray.remote(num_cpus=1, max_retries=1)(convert_on_node)
+        package = ray.put(shipped("artifacts", "probe"))
         running: dict[Any, int] = {}
         waiting = list(enumerate(work))
-        # Of the archives themselves only those lie in the cluster's memory that are being worked on.
+        # Only the archives that are being converted lie in the cluster's memory.
         most = max(int(ray.cluster_resources().get("CPU", 1)), 1)
         while waiting or running:
             while waiting and len(running) < most:
@@ -59,20 +46,16 @@ def run(work: Sequence[Job], address: str, told: Told) -> list[Outcome]:
             try:
                 outcomes[index] = _placed(work[index], *ray.get(done))
             except (ray.exceptions.RayError, OSError) as error:
-                outcomes[index] = Outcome(work[index].path, error=_said(error))
+                outcomes[index] = Outcome(work[index].path, error=reason_of(error))
             told(len(outcomes), len(work))
-    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        raise RayError(f"the Ray cluster at {address} did not answer: {_said(error)}") from None
-    finally:
-        if started:
-            ray.shutdown()
     return [outcomes[index] for index in range(len(work))]
 
 
 def convert_on_node(
     package: bytes, name: str, archive: bytes, target: str, wanted: dict[str, Any], files: dict[str, bytes]
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """What came of one archive, and the files that were made of it; runs on a node, where it comes by value."""
+    """Convert one archive on a node, and return the outcome's fields and the new files by their names."""
+    # This function is pickled by value: it may use only what it imports itself.
     import dataclasses
     import os
     import sys
@@ -111,13 +94,8 @@ def convert_on_node(
             sys.path.remove(tool)
 
 
-def shipped() -> bytes:
-    """The package as a zip file, as far as it takes to convert an archive."""
-    return zipped([*(f"artifacts/{name}.py" for name in SHIPPED.split()), "probe/ask.py"])
-
-
 def _parts(job: Job) -> tuple[str, bytes, str, dict[str, Any], dict[str, bytes]]:
-    """What a node is sent of a job. Raises `OSError`."""
+    """Return the arguments of `convert_on_node` for a job. Raises `OSError`."""
     wanted = dataclasses.asdict(job.wanted)
     wanted["dynamic"] = [dataclasses.astuple(one) for one in job.wanted.dynamic]
     wanted["files"] = {}
@@ -131,8 +109,8 @@ def _parts(job: Job) -> tuple[str, bytes, str, dict[str, Any], dict[str, bytes]]
     )
 
 
-def _placed(job: Job, said: dict[str, Any], made: dict[str, bytes]) -> Outcome:
-    """The outcome with the paths of this machine, where the files now are. Raises `OSError`."""
+def _placed(job: Job, outcome: dict[str, Any], made: dict[str, bytes]) -> Outcome:
+    """Write the new files on this machine, and return the outcome with their paths here. Raises `OSError`."""
     place = Path(job.target)
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".torchmigrate-", dir=place.parent) as folder:
@@ -140,12 +118,6 @@ def _placed(job: Job, said: dict[str, Any], made: dict[str, bytes]) -> Outcome:
             (Path(folder) / name).write_bytes(data)
         for name in made:
             os.replace(Path(folder) / name, place.parent / name)
-    rows = []
-    for row in said["rows"]:
-        file = str(place.parent / os.path.basename(row["file"])) if row["file"] else None
-        rows.append(Row(**{**row, "file": file}))
-    return Outcome(**{**said, "path": job.path, "rows": tuple(rows)})
-
-
-def _said(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    rows = [Row(**row) for row in outcome["rows"]]
+    rows = [dataclasses.replace(r, file=str(place.parent / Path(r.file).name)) if r.file else r for r in rows]
+    return Outcome(**{**outcome, "path": job.path, "rows": tuple(rows)})
