@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,15 +17,16 @@ from typing import Any
 from torchmigrate.artifacts import conversion, reading
 from torchmigrate.artifacts.batch import Job, Told
 from torchmigrate.artifacts.conversion import Outcome, Row
-from torchmigrate.probe.ray import connect, reason_of, shipped
+from torchmigrate.artifacts.inputs import Dynamic
+from torchmigrate.probe.ray import connect, reason_of, remote, shipped
 
 
 def run(work: Sequence[Job], address: str, told: Told) -> list[Outcome]:
     """Convert each job's file on a cluster, and return the outcomes in the order of the jobs. Raises `RayError`."""
     outcomes: dict[int, Outcome] = {}
     with connect(address) as ray:
-        task = ray.remote(num_cpus=1, max_retries=1)(convert_on_node)
-        package = ray.put(shipped("artifacts", "probe"))
+        task, package = remote(ray, num_cpus=1, max_retries=1), ray.put(shipped("artifacts", "probe"))
+        function = (convert_on_node.__module__, convert_on_node.__name__)
         running: dict[Any, int] = {}
         waiting = list(enumerate(work))
         # Only the archives that are being converted lie in the cluster's memory.
@@ -36,7 +38,7 @@ def run(work: Sequence[Job], address: str, told: Told) -> list[Outcome]:
                     outcomes[index] = found
                     continue
                 try:
-                    running[task.remote(package, *_parts(job))] = index
+                    running[task.remote(package, *function, *_parts(job))] = index
                 except OSError as error:
                     outcomes[index] = Outcome(job.path, error=error.strerror or str(error))
             if not running:
@@ -52,46 +54,24 @@ def run(work: Sequence[Job], address: str, told: Told) -> list[Outcome]:
 
 
 def convert_on_node(
-    package: bytes, name: str, archive: bytes, target: str, wanted: dict[str, Any], files: dict[str, bytes]
+    name: str, archive: bytes, target: str, wanted: dict[str, Any], files: dict[str, bytes]
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Convert one archive on a node, and return the outcome's fields and the new files by their names."""
-    # This function is pickled by value: it may use only what it imports itself.
-    import dataclasses
-    import os
-    import sys
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        tool = os.path.join(folder, "torchmigrate.zip")
-        source = os.path.join(folder, "in", name)
-        place = os.path.join(folder, "out", target)
-        for path, data in ((tool, package), (source, archive)):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as file:
-                file.write(data)
+    """Convert one archive on this node, and return the outcome's fields and the new files by their names."""
+    with tempfile.TemporaryDirectory() as name_of_folder:
+        folder = Path(name_of_folder)
+        source = folder / "in" / name
+        source.parent.mkdir()
+        source.write_bytes(archive)
         for method, data in files.items():
-            files_of = os.path.join(folder, f"inputs-{method}.pt")
-            with open(files_of, "wb") as file:
-                file.write(data)
-            wanted["files"][method] = files_of
-        for module in [module for module in sys.modules if module.partition(".")[0] == "torchmigrate"]:
-            del sys.modules[module]
-        sys.path.insert(0, tool)
-        try:
-            from torchmigrate.artifacts import conversion
-            from torchmigrate.artifacts.inputs import Dynamic
-
-            wanted["dynamic"] = tuple(Dynamic(*one) for one in wanted["dynamic"])
-            wanted["python"] = sys.executable
-            outcome = conversion.convert(source, place, conversion.Wanted(**wanted), dict(os.environ))
-            made = {}
-            for row in outcome.rows:
-                if row.file:
-                    with open(row.file, "rb") as result:
-                        made[os.path.basename(row.file)] = result.read()
-            return dataclasses.asdict(outcome), made
-        finally:
-            sys.path.remove(tool)
+            inputs = folder / f"inputs-{method}.pt"
+            inputs.write_bytes(data)
+            wanted["files"][method] = str(inputs)
+        wanted["dynamic"] = tuple(Dynamic(*one) for one in wanted["dynamic"])
+        wanted["python"] = sys.executable
+        place = str(folder / "out" / target)
+        outcome = conversion.convert(str(source), place, conversion.Wanted(**wanted), os.environ)
+        programs = [Path(row.file) for row in outcome.rows if row.file]
+        return dataclasses.asdict(outcome), {program.name: program.read_bytes() for program in programs}
 
 
 def _parts(job: Job) -> tuple[str, bytes, str, dict[str, Any], dict[str, bytes]]:

@@ -13,7 +13,6 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -228,27 +227,14 @@ def _traced(path: str) -> dict[str, list[Tree]]:
 
 def _asked(question: Mapping[str, Any], wanted: Wanted, environ: Mapping[str, str]) -> dict[str, Any]:
     """Return the worker's answer, or how its process ended: ``{"failed": …, "detail": …, "stage": …}``."""
-    script = resources.files("torchmigrate.artifacts") / "snippets" / "convert.py"
-    with tempfile.TemporaryDirectory(prefix="torchmigrate-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        result, empty = folder / "answer.json", folder / "empty"
-        empty.mkdir()
-        result.write_text(json.dumps(question), "utf-8")
-        # Everything runs on the CPU, because devices differ in their results and in their memory.
-        hidden = {
-            "CUDA_VISIBLE_DEVICES": "",
-            "HIP_VISIBLE_DEVICES": "",
-            "TORCHINDUCTOR_CACHE_DIR": str(empty),
-        }
-        command = [wanted.python, "-c", script.read_text("utf-8"), str(result)]
-        ended = ask.run(command, wanted.seconds, {**environ, **hidden}, cwd=empty)
-        stage = (folder / "stage").read_text("utf-8") if (folder / "stage").exists() else "starting Python"
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            answer: dict[str, Any] = json.loads(result.read_text("utf-8"))
-            if ended.outcome == "ok" and isinstance(answer["methods"], dict):
-                return answer
-        detail = ended.detail or "the process ended without an answer"
-        return {"failed": ended.outcome, "detail": detail, "stage": stage}
+    # Everything runs on the CPU, because devices differ in their results and in their memory.
+    hidden = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
+    script, given = ask.snippet("convert", "torchmigrate.artifacts"), json.dumps(question)
+    answer = ask.ask(wanted.python, script, wanted.seconds, {**environ, **hidden}, given)
+    if answer.outcome == "ok" and isinstance(answer.data.get("methods"), dict):
+        return answer.data
+    detail = answer.detail or "the process ended without an answer"
+    return {"failed": answer.outcome, "detail": detail, "stage": answer.stage or "starting Python"}
 
 
 def _rows(answer: Mapping[str, Any], wanted: Wanted, memory: int) -> list[Row]:

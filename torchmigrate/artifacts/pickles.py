@@ -34,10 +34,6 @@ class Mapping:
 
     pairs: list[tuple[Any, Any]] = field(default_factory=list)
 
-    def get(self, wanted: str) -> Any:
-        """Return the value of a text key; None if there is none."""
-        return next((value for key, value in self.pairs if isinstance(key, str) and key == wanted), None)
-
 
 @dataclass(eq=False, slots=True)
 class Made:

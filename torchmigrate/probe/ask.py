@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -35,6 +35,8 @@ class Answer:
     detail: str | None = None
     output: str = ""
     """The end of standard output, for programs that answer there (`run`); at most `MOST_OUTPUT` characters."""
+    stage: str | None = None
+    """What the process did last, if it keeps a file ``stage`` beside its answer."""
 
 
 LIMIT = 3.0
@@ -43,13 +45,15 @@ LIMIT = 3.0
 MOST_OUTPUT = 1 << 16
 
 
-def snippet(name: str) -> str:
+def snippet(name: str, package: str = "torchmigrate.probe") -> str:
     """Return the source text of a snippet."""
-    return (resources.files("torchmigrate.probe") / "snippets" / f"{name}.py").read_text("utf-8")
+    return (resources.files(package) / "snippets" / f"{name}.py").read_text("utf-8")
 
 
-def ask(python: str, name: str, limit: float, environ: Mapping[str, str], given: str | None = None) -> Answer:
-    """Run a snippet in the interpreter ``python``, for at most ``limit`` seconds, and return its answer.
+def ask(
+    python: str, script: str, limit: float, environ: Mapping[str, str], given: str | None = None
+) -> Answer:
+    """Run the text of a snippet in the interpreter ``python``, for at most ``limit`` seconds, and return its answer.
 
     The file that the answer replaces holds ``given`` before, which may be longer than an argument.
     """
@@ -59,16 +63,19 @@ def ask(python: str, name: str, limit: float, environ: Mapping[str, str], given:
         empty.mkdir()
         if given is not None:
             result.write_text(given, "utf-8")
-        answer = run([python, "-c", snippet(name), str(result)], limit, environ, cwd=empty)
+        answer = run([python, "-c", script, str(result)], limit, environ, cwd=empty)
+        if (stage := Path(folder) / "stage").exists():
+            answer = replace(answer, stage=stage.read_text("utf-8"))
         if answer.outcome != "ok":
             return answer
         try:
             data = json.loads(result.read_text("utf-8"))
         except (OSError, ValueError):
-            return Answer("raised", detail=answer.detail or "the process ended without an answer")
+            detail = answer.detail or "the process ended without an answer"
+            return replace(answer, outcome="raised", detail=detail)
         if not isinstance(data, dict):
-            return Answer("raised", detail="the answer is malformed")
-        return Answer("ok", data)
+            return replace(answer, outcome="raised", detail="the answer is malformed")
+        return replace(answer, data=data)
 
 
 def run(command: Sequence[str], limit: float, environ: Mapping[str, str], cwd: Path | None = None) -> Answer:

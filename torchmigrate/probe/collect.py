@@ -84,10 +84,10 @@ def collect(
     """
     reading = max(limit / READING, ask.LIMIT)
     with ThreadPoolExecutor(max_workers=6) as pool:
-        installed = pool.submit(ask.ask, python, "installed", reading, environ)
-        imported = pool.submit(ask.ask, python, "imported", limit, environ)
-        nvml = pool.submit(ask.ask, sys.executable, "nvml", ask.LIMIT, environ)
-        cuda = pool.submit(ask.ask, sys.executable, "cuda", ask.LIMIT, environ)
+        installed = pool.submit(ask.ask, python, ask.snippet("installed"), reading, environ)
+        imported = pool.submit(ask.ask, python, ask.snippet("imported"), limit, environ)
+        nvml = pool.submit(ask.ask, sys.executable, ask.snippet("nvml"), ask.LIMIT, environ)
+        cuda = pool.submit(ask.ask, sys.executable, ask.snippet("cuda"), ask.LIMIT, environ)
         smi = pool.submit(nvidia_smi, environ)
         answer = installed.result()
         libraries = pool.submit(linked, answer.data, reading, environ)
@@ -123,7 +123,9 @@ def linked(installed: Mapping[str, Any], limit: float, environ: Mapping[str, str
     # On a node of a cluster the tool and its libraries are in one archive, which is not on a new process's path.
     spec = importlib.util.find_spec("elftools")
     home = str(Path(spec.origin).parent.parent) if spec and spec.origin else ""
-    return ask.ask(sys.executable, "linked", limit, {**environ, "PYTHONPATH": home}, given=question)
+    return ask.ask(
+        sys.executable, ask.snippet("linked"), limit, {**environ, "PYTHONPATH": home}, given=question
+    )
 
 
 def interpreter(answer: ask.Answer) -> Python:

@@ -9,11 +9,16 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import os
 import socket
+import sys
 import zipfile
 from collections.abc import Iterator
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+
+from torchmigrate.probe.collect import collect
+from torchmigrate.probe.facts import to_json
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -48,49 +53,53 @@ def reason_of(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
+def remote(ray: Any, **options: Any) -> Any:
+    """Return a remote task that calls a function of torchmigrate on a node: `(package, module, name, *arguments)`."""
+
+    def call_on_node(package: bytes, module: str, name: str, *arguments: Any) -> Any:
+        # An inner function is pickled by value, so that a node needs nothing: it may use only what it imports itself.
+        import importlib
+        import os
+        import sys
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            archive = os.path.join(folder, "torchmigrate.zip")
+            with open(archive, "wb") as file:
+                file.write(package)
+            for loaded in [one for one in sys.modules if one.partition(".")[0] == "torchmigrate"]:
+                del sys.modules[loaded]
+            sys.path.insert(0, archive)
+            try:
+                return getattr(importlib.import_module(module), name)(*arguments)
+            finally:
+                sys.path.remove(archive)
+
+    return ray.remote(**options)(call_on_node)
+
+
+def collect_on_node(limit: float) -> dict[str, Any]:
+    """Collect the facts of this node as JSON data, with ``limit`` seconds for importing torch."""
+    # Ray hides the GPUs from a task that asks for none; the node's own programs see them.
+    hidden = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+    environ = {name: value for name, value in os.environ.items() if value or name not in hidden}
+    return to_json(collect(sys.executable, environ, limit=limit))
+
+
 def facts_of_nodes(address: str, limit: float, seconds: float = 120.0) -> list[dict[str, Any]]:
     """Collect the facts of every living node as JSON data, in the order of the nodes' ids. Raises `RayError`.
 
     ``limit`` is the time for importing torch on a node, ``seconds`` the time for the whole cluster.
     """
-
-    def collect_on_node(package: bytes, limit: float) -> dict[str, Any]:
-        # This function is pickled by value, so that a node needs nothing: it may use only what it imports itself.
-        import os
-        import sys
-        import tempfile
-
-        environ = dict(os.environ)
-        # Ray hides the GPUs from a task that asks for none; the node's own programs see them.
-        for variable in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
-            if environ.get(variable) == "":
-                del environ[variable]
-        with tempfile.TemporaryDirectory() as folder:
-            archive = os.path.join(folder, "torchmigrate.zip")
-            with open(archive, "wb") as file:
-                file.write(package)
-            for name in [name for name in sys.modules if name.partition(".")[0] == "torchmigrate"]:
-                del sys.modules[name]
-            sys.path.insert(0, archive)
-            try:
-                from torchmigrate.probe.collect import collect
-                from torchmigrate.probe.facts import to_json
-
-                return to_json(collect(sys.executable, environ, limit=limit))
-            finally:
-                sys.path.remove(archive)
-
     with connect(address) as ray:
         strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
         nodes = sorted(node["NodeID"] for node in ray.nodes() if node["Alive"])
         # No CPU is requested: the probe also runs on a node whose every CPU is taken.
-        task = ray.remote(num_cpus=0, max_retries=0)(collect_on_node)
-        package = shipped("probe")
+        task, package = remote(ray, num_cpus=0, max_retries=0), shipped("probe")
+        places = [strategies.NodeAffinitySchedulingStrategy(node, soft=False) for node in nodes]
+        function = (collect_on_node.__module__, collect_on_node.__name__)
         answers = [
-            task.options(
-                scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(node, soft=False)
-            ).remote(package, limit)
-            for node in nodes
+            task.options(scheduling_strategy=place).remote(package, *function, limit) for place in places
         ]
         facts: list[dict[str, Any]] = ray.get(answers, timeout=seconds)
         return facts

@@ -532,6 +532,7 @@ def main() -> None:
     limit(question["memory"])
     warnings.simplefilter("ignore")
     stage("importing torch")
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.getcwd()  # an empty folder, removed after this process
     import torch
     import torch.utils._pytree
 
