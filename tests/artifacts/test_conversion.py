@@ -113,6 +113,7 @@ def asked(
 
     worker.State.torch, worker.State.answer = torch, str(tmp_path / "answer.json")
     question = {
+        "work": "convert",
         "archive": str(models / name),
         "folder": str(tmp_path),
         "inputs": {"": {"spec": inputs.parse(spec), "origin": "--inputs"}},
@@ -121,7 +122,7 @@ def asked(
         "atol": None,
         **more,
     }
-    return worker.convert(question, method)
+    return worker.work_on(question, method)
 
 
 @pytest.mark.parametrize(
@@ -174,8 +175,8 @@ def test_an_inputs_file_is_loaded_without_running_it(models: Path, tmp_path: Pat
     given: dict[str, Any] = {"inputs": {"": {"file": str(file)}}}
     assert asked(models, tmp_path, "scripted.pt", **given)["inputs"] == ["float32[3, 4]"]
     file.write_bytes((models / "module.pt").read_bytes())
-    with pytest.raises(worker.Refusal, match="holds more than tensors, numbers and text, or is damaged"):
-        asked(models, tmp_path, "scripted.pt", **given)
+    refused = asked(models, tmp_path, "scripted.pt", **given)
+    assert refused["reason"] == "the inputs file holds more than tensors, numbers and text, or is damaged"
 
 
 def test_outputs_are_judged_to_the_last_bit_then_within_tolerances() -> None:
@@ -184,7 +185,7 @@ def test_outputs_are_judged_to_the_last_bit_then_within_tolerances() -> None:
     worker.State.torch = torch
     base = torch.tensor([1.0, float("nan")])
     question: dict[str, Any] = {"rtol": None, "atol": None}
-    judge = worker.compared
+    judge = worker.compare_outputs
     assert judge([base], [base.clone()], question)["outcome"] == "equal"
     assert judge([base], [base + 1e-6], question)["outcome"] == "close"
     assert judge([base], [base + 1e-3], question)["outcome"] == "differs"

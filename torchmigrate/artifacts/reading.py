@@ -70,8 +70,8 @@ def read(path: str) -> Artifact:
     except OSError as error:
         return Artifact(path, Kind.UNREADABLE, size, error=error.strerror or str(error))
     except (RecursionError, MemoryError) as error:
-        reason = f"the file is nested too deeply ({type(error).__name__})"
-        return Artifact(path, Kind.UNREADABLE, size, error=reason)
+        nested = f"the file is nested too deeply ({type(error).__name__})"
+        return Artifact(path, Kind.UNREADABLE, size, error=nested)
 
 
 def damage(path: str) -> str | None:

@@ -250,7 +250,7 @@ def _read(kind: Any, data: Any, where: str) -> Any:
     if dataclasses.is_dataclass(kind):
         if not isinstance(data, dict):
             raise FactsError(f"{where}: expected an object")
-        hints = _hints(kind)
+        hints = _hints(typing.cast(type, kind))
         if unknown := data.keys() - hints.keys():
             raise FactsError(f"{where}.{min(unknown)}: unknown field")
         build: Any = kind
