@@ -164,7 +164,9 @@ def _converted(
     answer = _asked({**question, "work": "convert"}, wanted, environ)
     rows = _rows(answer, wanted, memory)
     if not all(row.is_good for row in rows):
-        return Outcome(artifact.path, _not_written(rows), answer.get("torch"))
+        note = "not written, because another method failed"
+        rows = [replace(row, notes=(*row.notes, note)) if row.is_good else row for row in rows]
+        return Outcome(artifact.path, tuple(rows), answer.get("torch"))
     files = {row.method: _name(place, row.method, alone=len(rows) == 1) for row in rows}
     packed: list[Row] = []
     if wanted.aoti:
@@ -187,12 +189,6 @@ def _converted(
 def _name(place: Path, method: str, *, alone: bool) -> Path:
     """Return the path of a method's program."""
     return place if alone or method == "forward" else place.with_name(f"{place.stem}.{method}{place.suffix}")
-
-
-def _not_written(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return the rows of an archive without any written file."""
-    note = "not written, because another method failed"
-    return tuple(replace(row, notes=(*row.notes, note)) if row.is_good else row for row in rows)
 
 
 def _lost(artifact: Artifact, wanted: Wanted) -> tuple[str, ...]:

@@ -48,14 +48,10 @@ def parse_dynamic(text: str) -> Dynamic:
 
 def of_traced(read: Read) -> dict[str, list[Tree]]:
     """Describe the inputs of each method in a ``traced_inputs.pkl``, except where a value cannot be made again."""
-    value = tensors.untagged(read.value)
-    if not isinstance(value, Mapping):
-        return {}
     found = {}
-    for name, inputs in value.pairs:
-        given = tensors.untagged(inputs)
-        trees = [_described(one) for one in given] if isinstance(given, list) else [None]
-        if isinstance(name, str) and None not in trees:
+    for name, given in tensors.traced_inputs(read.value).items():
+        trees = [_described(one) for one in given]
+        if None not in trees:
             found[name] = [tree for tree in trees if tree is not None]
     return found
 

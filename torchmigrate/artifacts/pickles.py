@@ -90,7 +90,7 @@ class _Machine:
     def __init__(self) -> None:
         self.stack: list[Any] = []
         self.names: dict[Global, None] = {}
-        self._memo: dict[int, Any] = {}
+        self.memo: dict[int, Any] = {}
 
     def step(self, name: str, argument: Any) -> None:
         """Execute one opcode."""
@@ -122,11 +122,7 @@ class _Machine:
 
     def put(self, at: int | None) -> None:
         """Remember the top of the stack under a number, or under the next one."""
-        self._memo[len(self._memo) if at is None else at] = self.stack[-1]
-
-    def got(self, at: int) -> None:
-        """Push what was remembered under a number."""
-        self.stack.append(self._memo[at])
+        self.memo[len(self.memo) if at is None else at] = self.stack[-1]
 
     def call(self) -> None:
         """Replace a callable and its arguments by what the call would give."""
@@ -202,7 +198,7 @@ _STEPS: dict[str, Callable[[_Machine, Any], Any]] = {
     "PERSID": lambda m, a: m.stack.append(Stored(a)),
     "BINPERSID": lambda m, a: m.stack.append(Stored(m.stack.pop())),
     **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), lambda m, a: m.put(a)),
-    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), lambda m, a: m.got(a)),
+    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), lambda m, a: m.stack.append(m.memo[a])),
 }
 
 _SIMPLE: dict[str, Callable[[], Any]] = {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
 from typing import IO
 
 from torchmigrate.artifacts.model import Unreadable
@@ -73,12 +75,8 @@ class Records:
             raise Unreadable(f"the record {name} is missing")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise Unreadable(f"its record {name!r:.120} is compressed in a way that torch does not read")
-        _check_open(name, info)
-        try:
-            with self._zip.open(info) as record:
-                data = record.read(most + 1)
-        except _DAMAGED as error:
-            raise Unreadable(f"its record {name!r:.120} is damaged: {error}") from None
+        with self._open(name, info) as record:
+            data = record.read(most + 1)
         if len(data) > most:
             raise _too_long(name, info)
         return data
@@ -94,13 +92,20 @@ class Records:
         # This is only meaningful for archives of torch.jit.save: torch.save has an option to write no checksums.
         self.check_sizes()
         for name, info in self._infos.items():
-            _check_open(name, info)
-            try:
-                with self._zip.open(info) as record:
-                    while record.read(_CHUNK):
-                        pass
-            except _DAMAGED as error:
-                raise Unreadable(f"its record {name!r:.120} is damaged: {error}") from None
+            with self._open(name, info) as record:
+                while record.read(_CHUNK):
+                    pass
+
+    @contextlib.contextmanager
+    def _open(self, name: str, info: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
+        """Open a record. Raises `Unreadable`, also for what fails while it is read."""
+        if info.flag_bits & 1:
+            raise Unreadable(f"its record {name!r:.120} is encrypted")
+        try:
+            with self._zip.open(info) as record:
+                yield record
+        except _DAMAGED as error:
+            raise Unreadable(f"its record {name!r:.120} is damaged: {error}") from None
 
     def text(self, name: str, most: int | None = None) -> str:
         """Return a record's content as text. Raises `Unreadable`."""
@@ -118,12 +123,6 @@ _DAMAGED = (
     RuntimeError,
 )
 """The exceptions of `zipfile` for a record that cannot be unpacked."""
-
-
-def _check_open(name: str, info: zipfile.ZipInfo) -> None:
-    """Raise `Unreadable` for a record that needs a password."""
-    if info.flag_bits & 1:
-        raise Unreadable(f"its record {name!r:.120} is encrypted")
 
 
 def _too_long(name: str, info: zipfile.ZipInfo) -> Unreadable:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchmigrate.artifacts import pickles
-from torchmigrate.artifacts.pickles import Global, Made, Stored
+from torchmigrate.artifacts.pickles import Global, Made, Mapping, Stored
 
 DTYPES = {
     "FloatStorage": "float32",
@@ -112,6 +112,14 @@ def untagged(value: Any) -> Any:
     if isinstance(value, Made) and value.is_of("torch.jit._pickle.restore_type_tag"):
         return value.args[0] if isinstance(value.args, tuple) and value.args else None
     return value
+
+
+def traced_inputs(value: Any) -> dict[str, Any]:
+    """Return the inputs of each method in a ``traced_inputs.pkl``, as a list or tuple."""
+    methods = untagged(value)
+    pairs = methods.pairs if isinstance(methods, Mapping) else []
+    given = {name: untagged(inputs) for name, inputs in pairs if isinstance(name, str)}
+    return {name: inputs for name, inputs in given.items() if isinstance(inputs, (list, tuple))}
 
 
 def _elements(value: Made) -> int:

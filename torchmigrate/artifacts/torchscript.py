@@ -10,7 +10,7 @@ import re
 
 from torchmigrate.artifacts import names, pickles, tensors
 from torchmigrate.artifacts.model import Artifact, Kind, Method, Unreadable
-from torchmigrate.artifacts.pickles import Global, Made, Mapping, Read
+from torchmigrate.artifacts.pickles import Global, Made, Read
 from torchmigrate.artifacts.records import Records
 
 MOST_CODE = 16 << 20
@@ -66,7 +66,8 @@ def read(path: str, size: int, records: Records) -> Artifact:
         form = ", ".join(filter(None, (form, f"bytecode {bytecode}")))
         notes.append(f"{len(operators)} operators")
     if traced := parts.get("traced_inputs.pkl"):
-        notes += [f"{name} was traced with {shapes}" for name, shapes in traced_shapes(traced.value).items()]
+        for name, given in tensors.traced_inputs(traced.value).items():
+            notes.append(f"{name} was traced with {', '.join(map(tensors.shown, given))}")
     if any(method.name == BUNDLED for method in methods):
         notes.append("contains bundled inputs")
     if extra := records.names("extra/"):
@@ -85,19 +86,6 @@ def read(path: str, size: int, records: Records) -> Artifact:
         notes=tuple(notes),
         error=f"its pickles would run {running}" if running else writing,
     )
-
-
-def traced_shapes(value: object) -> dict[str, str]:
-    """Return the inputs that each method was traced with, as types and sizes."""
-    value = tensors.untagged(value)
-    if not isinstance(value, Mapping):
-        return {}
-    shapes = {}
-    for name, inputs in value.pairs:
-        inputs = tensors.untagged(inputs)
-        if isinstance(name, str) and isinstance(inputs, (list, tuple)):
-            shapes[name] = ", ".join(tensors.shown(one) for one in inputs)
-    return shapes
 
 
 def _writing(records: Records) -> str | None:

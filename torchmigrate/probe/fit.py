@@ -144,14 +144,6 @@ def best(torch: str, facts: Facts, gpus: Sequence[Gpu], cuda_major: str | None =
     return max(fitting, key=rank, default=None)
 
 
-def next_torch(facts: Facts, gpus: Sequence[Gpu], above: str) -> Build | None:
-    """Return the best build of the oldest release after ``above`` that every GPU in ``gpus`` runs."""
-    for torch in matrix.versions():
-        if matrix.number(torch) > matrix.number(above) and (build := best(torch, facts, gpus)):
-            return build
-    return None
-
-
 def newest_torch(facts: Facts, gpus: Sequence[Gpu], below: str | None = None) -> Build | None:
     """Return the best build of the newest release (before ``below``) that every GPU in ``gpus`` runs with this driver."""
     # A CUDA or ROCm build that may never have been published is taken only where no older release has a sure one.

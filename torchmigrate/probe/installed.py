@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 
 from torchmigrate.model.findings import Finding
 from torchmigrate.probe import commands, extensions, libraries
@@ -155,16 +155,9 @@ def triton_mismatch(facts: Facts, torch: Torch) -> Iterator[Finding]:
         if pin is None or matrix.number(triton)[:2] == matrix.number(pin.lstrip("~="))[:2]:
             continue
         exact = pin if pin.startswith("~") else f"=={pin}"
-        if not _satisfies(triton, exact):
+        if triton not in SpecifierSet(exact):
             message = f"triton {triton} is installed, but torch {torch.version} was built for triton {pin}"
             yield warning("RT008", message, commands.pip(f'install "triton{exact}"', facts))
-
-
-def _satisfies(version: str, pin: str) -> bool:
-    try:
-        return version in SpecifierSet(pin)
-    except InvalidSpecifier:
-        return True
 
 
 def torchcomms(facts: Facts) -> Iterator[Finding]:

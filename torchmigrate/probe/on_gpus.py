@@ -8,7 +8,7 @@ from torchmigrate.model.findings import Finding
 from torchmigrate.probe import commands
 from torchmigrate.probe.driver import COMPAT_UNSUPPORTED
 from torchmigrate.probe.facts import Facts, Gpu, Torch
-from torchmigrate.probe.fit import Fit, best, compat, driver_runs, fit_code, newest_torch, next_torch
+from torchmigrate.probe.fit import Fit, best, compat, driver_runs, fit_code, newest_torch
 from torchmigrate.probe.saying import describe_build, driver_text, error, info, names, warning
 from torchmigrate.probe.sight import own_gpus, vendor_of
 from torchmigrate.tables import matrix
@@ -102,10 +102,10 @@ def driver_too_old(facts: Facts, torch: Torch, gpus: list[Gpu]) -> Finding:
 
 def serving(facts: Facts, minor: str, gpus: Sequence[Gpu]) -> Build | None:
     """Return a build that supports ``gpus``: of the installed release, else of the newest before, else of the next."""
+    later = (t for t in matrix.versions() if matrix.number(t) > matrix.number(minor))
+    builds = (best(torch, facts, gpus) for torch in later)
     return (
-        best(minor, facts, gpus)
-        or newest_torch(facts, gpus, below=minor)
-        or next_torch(facts, gpus, above=minor)
+        best(minor, facts, gpus) or newest_torch(facts, gpus, below=minor) or next(filter(None, builds), None)
     )
 
 

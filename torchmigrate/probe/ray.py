@@ -38,7 +38,10 @@ def connect(address: str) -> Iterator[Any]:
     started = not ray.is_initialized()
     try:
         if started:
-            reach(address)
+            host, _, port = address.rpartition(":")
+            if host and port.isdigit():
+                # Where nothing listens, Ray itself tries for minutes before it reports that.
+                socket.create_connection((host, int(port)), timeout=5).close()
             ray.init(address=address, log_to_driver=False, logging_level="error")
         yield ray
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
@@ -103,14 +106,6 @@ def facts_of_nodes(address: str, limit: float, seconds: float = 120.0) -> list[d
         ]
         facts: list[dict[str, Any]] = ray.get(answers, timeout=seconds)
         return facts
-
-
-def reach(address: str) -> None:
-    """Check that something listens at ``HOST:PORT``. Raises OSError."""
-    # Ray itself tries for minutes before it reports this.
-    host, _, port = address.rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=5).close()
 
 
 def shipped(*packages: str) -> bytes:

@@ -30,6 +30,14 @@ VARIABLES = {
 }
 """The variables by which a vendor's libraries hide GPUs from programs."""
 
+_WARNINGS = (
+    (r"driver.*too old|CUDA initialization|no NVIDIA driver", EXPLAINED | {"RT021"}),
+    (r"no longer supports|not compatible|capabilit|minimum.*supported", {"RT021", "RT025", "RT026", "RT028"}),
+    (r"cuDNN|NCCL", {"RT036"}),
+    (r"NVML", {"RT013", "RT015", "RT018"}),
+)
+"""Pattern in a warning of torch's → the findings that explain it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sight:
@@ -127,7 +135,7 @@ def findings(facts: Facts, said: Collection[str]) -> Iterator[Finding]:
         unknown = f"{count} GPU{'s' if count > 1 else ''} that neither the driver nor the system reports"
         yield info("RT034", f"torch {torch.version} sees {unknown}; no further checks are possible")
     for text in torch.imported.warnings:
-        if not _is_explained(text, said):
+        if not any(re.search(pattern, text) and codes & set(said) for pattern, codes in _WARNINGS):
             yield info("RT042", f"torch {torch.version} warns: {text}")
 
 
@@ -147,17 +155,3 @@ def fewer(gpus: list[Gpu], seen: Sight) -> Finding:
     nvidia = gpus[0].vendor == "nvidia"
     hint = f"sudo dmesg | grep -e {'NVRM -e Xid' if nvidia else 'amdgpu -e xe'}"
     return warning("RT034", f"{seen.why}: this machine has {names(gpus)}", hint)
-
-
-_WARNINGS = (
-    (r"driver.*too old|CUDA initialization|no NVIDIA driver", EXPLAINED | {"RT021"}),
-    (r"no longer supports|not compatible|capabilit|minimum.*supported", {"RT021", "RT025", "RT026", "RT028"}),
-    (r"cuDNN|NCCL", {"RT036"}),
-    (r"NVML", {"RT013", "RT015", "RT018"}),
-)
-"""Pattern in a warning of torch's → the findings that explain it."""
-
-
-def _is_explained(text: str, said: Collection[str]) -> bool:
-    """Whether another finding explains a warning."""
-    return any(re.search(pattern, text) and codes & set(said) for pattern, codes in _WARNINGS)
