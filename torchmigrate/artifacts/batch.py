@@ -57,7 +57,7 @@ def _with_inputs(path: str, inner: str, wanted: Wanted, folder: str | None) -> W
     return replace(wanted, files={**wanted.files, "": file}, specs={}) if file else wanted
 
 
-def run(work: Sequence[Job], environ: Mapping[str, str], at_a_time: int, told: Told) -> list[Outcome]:
+def run(work: Sequence[Job], environ: Mapping[str, str], at_a_time: int, progress: Told) -> list[Outcome]:
     """Convert each job's file, and return the outcomes in the order of the jobs."""
     outcomes: dict[int, Outcome] = {}
     with ThreadPoolExecutor(max_workers=at_a_time) as pool:
@@ -68,7 +68,7 @@ def run(work: Sequence[Job], environ: Mapping[str, str], at_a_time: int, told: T
         try:
             for done in as_completed(futures):
                 outcomes[futures[done]] = done.result()
-                told(len(outcomes), len(work))
+                progress(len(outcomes), len(work))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -21,7 +21,7 @@ from torchmigrate.artifacts.inputs import Dynamic
 from torchmigrate.probe.ray import connect, reason_of, remote, shipped
 
 
-def run(work: Sequence[Job], address: str, told: Told) -> list[Outcome]:
+def run(work: Sequence[Job], address: str, progress: Told) -> list[Outcome]:
     """Convert each job's file on a cluster, and return the outcomes in the order of the jobs. Raises `RayError`."""
     outcomes: dict[int, Outcome] = {}
     with connect(address) as ray:
@@ -49,7 +49,7 @@ def run(work: Sequence[Job], address: str, told: Told) -> list[Outcome]:
                 outcomes[index] = _placed(work[index], *ray.get(done))
             except (ray.exceptions.RayError, OSError) as error:
                 outcomes[index] = Outcome(work[index].path, error=reason_of(error))
-            told(len(outcomes), len(work))
+            progress(len(outcomes), len(work))
     return [outcomes[index] for index in range(len(work))]
 
 

@@ -46,6 +46,7 @@ def remarks(outcome: Outcome) -> Iterator[str]:
 
 
 def _remarks(row: Row) -> Iterator[str]:
+    """Yield the remarks on one method."""
     if row.reason:
         yield row.reason
     if row.advice:

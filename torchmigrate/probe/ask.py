@@ -34,7 +34,7 @@ class Answer:
     data: dict[str, Any] = field(default_factory=dict)
     detail: str | None = None
     output: str = ""
-    """The end of standard output, for programs that answer there (`run`); at most `MOST_OUTPUT` characters."""
+    """The end of standard output, for programs that answer there; at most `MOST_OUTPUT` characters."""
     stage: str | None = None
     """What the process did last, if it keeps a file ``stage`` beside its answer."""
 

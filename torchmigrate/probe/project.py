@@ -1,6 +1,6 @@
 """The verdict on what a project's files would install on a machine: each environment is judged as if it were installed.
 
-Everything here is pure. `torchmigrate.probe.target` and `on_gpus` judge the build, as they do that of an installed torch.
+Everything here is pure. `torchmigrate.probe.target` and `torchmigrate.probe.on_gpus` judge the build, as they do that of an installed torch.
 """
 
 from __future__ import annotations

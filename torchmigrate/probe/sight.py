@@ -120,14 +120,14 @@ def sight(facts: Facts) -> Sight:
     return Sight(False, f"torch {torch.version} sees {result.device_count} of {wanted} GPUs")
 
 
-def findings(facts: Facts, said: Collection[str]) -> Iterator[Finding]:
-    """Find GPUs that torch does not see, and its warnings; ``said`` are the codes of the earlier findings."""
+def findings(facts: Facts, earlier: Collection[str]) -> Iterator[Finding]:
+    """Find GPUs that torch does not see, and its warnings; ``earlier`` are the codes of the findings before."""
     torch = facts.torch
     if torch is None or torch.imported.outcome != "ok":
         return
     seen, gpus = sight(facts), own_gpus(facts)
     old = bool(torch.cuda and gpus) and not driver_runs(torch.cuda or "", facts)
-    if seen.whole is False and not old and not EXPLAINED & set(said):
+    if seen.whole is False and not old and not EXPLAINED & set(earlier):
         yield fewer(gpus, seen) if torch.imported.available else blind(facts, torch, gpus, seen)
         return
     count = torch.imported.device_count or 0
@@ -135,7 +135,7 @@ def findings(facts: Facts, said: Collection[str]) -> Iterator[Finding]:
         unknown = f"{count} GPU{'s' if count > 1 else ''} that neither the driver nor the system reports"
         yield info("RT034", f"torch {torch.version} sees {unknown}; no further checks are possible")
     for text in torch.imported.warnings:
-        if not any(re.search(pattern, text) and codes & set(said) for pattern, codes in _WARNINGS):
+        if not any(re.search(pattern, text) and codes & set(earlier) for pattern, codes in _WARNINGS):
             yield info("RT042", f"torch {torch.version} warns: {text}")
 
 

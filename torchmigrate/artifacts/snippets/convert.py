@@ -135,6 +135,7 @@ def find_inputs(question: dict[str, Any], module: Any, method: str) -> tuple[lis
 
 
 def get_schema(module: Any, method: str) -> Any:
+    """Return the schema of a method. Raises Refusal where the archive has no such method."""
     try:
         return module._c._get_method(method).schema
     except RuntimeError:
@@ -166,6 +167,7 @@ def resize_tensor(tensor: Any, dim: int, size: int) -> Any:
 
 
 def describe_value(value: Any) -> str:
+    """Return a tensor as ``float32[2, 4]``, a container of such, or the beginning of a plain value."""
     if isinstance(value, State.torch.Tensor):
         return "{}[{}]".format(str(value.dtype).replace("torch.", ""), ", ".join(map(str, value.shape)))
     if isinstance(value, (tuple, list)):

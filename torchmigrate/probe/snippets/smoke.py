@@ -41,11 +41,13 @@ def synchronize_device() -> None:
 
 
 def import_torch() -> str:
+    """Import torch."""
     state.torch = importlib.import_module("torch")
     return "torch {}".format(state.torch.__version__)
 
 
 def check_device() -> str:
+    """Choose the device, and fail where torch does not see the machine's GPU."""
     torch = state.torch
     expected = sys.argv[2] == "gpu"
     if torch.cuda.is_available():
@@ -67,12 +69,14 @@ def check_device() -> str:
 
 
 def allocate_memory() -> str:
+    """Allocate memory and fill it."""
     state.torch.empty(1 << 20, device=state.device).fill_(1.0)
     synchronize_device()
     return "4 MiB"
 
 
 def run_kernels() -> str:
+    """Run an elementwise kernel and a reduction, and check the result."""
     torch = state.torch
     total = (torch.ones(1 << 16, device=state.device) * 2 + 1).sum().item()
     if total != 3 * (1 << 16):
@@ -81,6 +85,7 @@ def run_kernels() -> str:
 
 
 def multiply_matrices() -> str:
+    """Multiply matrices in every precision that the device has, and check the results."""
     torch = state.torch
     done, left = [], []
     for name in ("float32", "float16", "bfloat16", "float64"):
@@ -106,6 +111,7 @@ def multiply_matrices() -> str:
 
 
 def decompose_matrices() -> str:
+    """Decompose a batch of symmetric matrices, and check the result."""
     torch = state.torch
     if state.device == "mps":
         raise SkipError("not on mps")
@@ -119,6 +125,7 @@ def decompose_matrices() -> str:
 
 
 def replay_graph() -> str:
+    """Capture a CUDA graph, replay it twice, and check the result."""
     torch = state.torch
     if state.device != "cuda":
         raise SkipError("no CUDA")
@@ -140,6 +147,7 @@ def replay_graph() -> str:
 
 
 def run_cond() -> str:
+    """Run both branches of a torch.cond inside a CUDA graph, and check the results."""
     torch = state.torch
     if state.device != "cuda":
         raise SkipError("no CUDA")
@@ -163,6 +171,7 @@ def run_cond() -> str:
 
 
 def reduce_in_group(backend: str) -> str:
+    """Run an all_reduce in a process group of one, and check the result."""
     torch = state.torch
     dist = torch.distributed
     if not dist.is_available():
@@ -185,12 +194,14 @@ def reduce_in_group(backend: str) -> str:
 
 
 def use_default_group() -> str:
+    """Run a process group on NCCL, or on gloo without a GPU."""
     if state.device not in ("cpu", "cuda"):
         raise SkipError("no NCCL and no gloo for this device")
     return reduce_in_group("nccl" if state.device == "cuda" else "gloo")
 
 
 def use_nccl2_group() -> str:
+    """Run a process group on nccl2."""
     if state.device != "cuda":
         raise SkipError("no CUDA")
     backends = getattr(state.torch.distributed.Backend, "backend_list", [])
@@ -200,6 +211,7 @@ def use_nccl2_group() -> str:
 
 
 def compile_function() -> str:
+    """Compile a small function, and check its result."""
     torch = state.torch
 
     def function(x: Any) -> Any:
