@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from torchmigrate.adoption.baseline import Baseline
-from torchmigrate.adoption.git import Revision
+from torchmigrate.adoption.history import Revision
 from torchmigrate.project.files import Input
 from torchmigrate.project.folders import is_within
 from torchmigrate.run import runner
