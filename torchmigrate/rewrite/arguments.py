@@ -1,19 +1,22 @@
-"""Arguments of libcst calls (and bases of classes): taken out, added, named."""
+"""Arguments of libcst calls and bases of classes, removed, added and named; and other lists with commas."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TypeVar
 
 import libcst as cst
 
 from .comments import lost
 from .line_ends import is_broken
 
+_Element = TypeVar("_Element", cst.ImportAlias, cst.WithItem)
+
 _SPACE = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
 def dropped(arguments: Sequence[cst.Arg], gone: Collection[cst.Arg]) -> list[cst.Arg]:
-    """The arguments without some; the last one that stays ends as the last one did."""
+    """Return the arguments that are not in ``gone``; the last one ends as the last one did before."""
     kept = [argument for argument in arguments if argument not in gone]
     if kept and kept[-1] is not arguments[-1]:
         last = arguments[-1]
@@ -21,16 +24,20 @@ def dropped(arguments: Sequence[cst.Arg], gone: Collection[cst.Arg]) -> list[cst
     return kept
 
 
-def joined(call: cst.Call) -> cst.Call:
-    """A call of which one argument was left, on one line if nothing but white space breaks it.
+def without_indices(nodes: Sequence[_Element], gone: Collection[int]) -> list[_Element]:
+    """Return names of an import or context managers without those at some indices; at least one stays."""
+    kept = [node for index, node in enumerate(nodes) if index not in gone]
+    kept[-1] = kept[-1].with_changes(comma=nodes[-1].comma)
+    return kept
 
-    A comma behind the last argument says that the lines are to stay, as it does to a formatter.
-    """
+
+def joined(call: cst.Call) -> cst.Call:
+    """Return a call that has one argument left, on one line if only white space and no comment breaks its lines."""
     if len(call.args) != 1 or not isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace):
         return call
     (only,) = call.args
     if isinstance(only.comma, cst.Comma):
-        return call
+        return call  # as to a formatter, a comma after the last argument means that the lines stay
     bare = only.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
     on_line = call.with_changes(whitespace_before_args=cst.SimpleWhitespace(""), args=[bare])
     is_short = not is_broken(cst.Module([]).code_for_node(bare))
@@ -38,20 +45,17 @@ def joined(call: cst.Call) -> cst.Call:
 
 
 def added(call: cst.Call, value: cst.BaseExpression, keyword: str | None, *, first: bool = False) -> cst.Call:
-    """The call with one more argument, the last one or the first, on a line of its own where the others have theirs."""
+    """Return the call with one more argument at the end or the beginning, on its own line if the others are."""
     new = cst.Arg(value)
     if keyword is not None:
-        new = new.with_changes(
-            keyword=cst.Name(keyword),
-            equal=cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")),
-        )
+        new = named(new, keyword)
     if not call.args:
         return call.with_changes(args=[new])
     *others, last = call.args
     between = _between(call)
     if first:
-        # A function that is exchanged as well, and the bracket behind it, are one edit, which is what tells the proof
-        # that the arguments are not the same ones.
+        # Cloned, so that the bracket is no anchor: if the function's name changes as well, both become one edit, from
+        # which the proof sees that the arguments differ.
         space = call.whitespace_after_func.deep_clone()
         return call.with_changes(
             args=[new.with_changes(comma=between), *call.args], whitespace_after_func=space
@@ -66,7 +70,7 @@ def added(call: cst.Call, value: cst.BaseExpression, keyword: str | None, *, fir
 
 
 def named(argument: cst.Arg, keyword: str) -> cst.Arg:
-    """The argument, handed over by keyword."""
+    """Return the argument with a keyword."""
     if argument.keyword is not None:
         return argument.with_changes(keyword=argument.keyword.with_changes(value=keyword))
     equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
@@ -74,7 +78,7 @@ def named(argument: cst.Arg, keyword: str) -> cst.Arg:
 
 
 def _between(call: cst.Call) -> cst.Comma:
-    """The comma with the line break, if there is one, that stands between arguments of this call."""
+    """Return the comma between arguments of this call, with its line break if there is one."""
     spaces = [a.comma.whitespace_after for a in call.args[:-1] if isinstance(a.comma, cst.Comma)]
     spaces = spaces or [call.whitespace_before_args]
     if all(isinstance(space, cst.ParenthesizedWhitespace) for space in spaces):
@@ -85,6 +89,6 @@ def _between(call: cst.Call) -> cst.Comma:
 
 
 def without_comments(space: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
-    """The line break alone."""
+    """Return the line break without comments and empty lines."""
     first = space.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
     return space.with_changes(first_line=first, empty_lines=[])

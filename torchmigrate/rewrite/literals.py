@@ -1,4 +1,4 @@
-"""String literals whose text changes, with the quotes and prefixes that they have."""
+"""Changes of the text in libcst string literals, which keep their quotes and prefixes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SUFFIX = re.compile(r"\.\w+\Z")
 
 
 def with_text(node: cst.BaseString, old: str, text: str) -> cst.BaseString:
-    """The literal with ``text`` in the place of ``old``, which it holds once, as it is written. Raises NoFix."""
+    """Return the literal with ``old``, which its source contains once, replaced with ``text``. Raises NoFix."""
     if isinstance(node, cst.SimpleString) and node.value.count(old) == 1:
         return node.with_changes(value=node.value.replace(old, text))
     if isinstance(node, cst.ConcatenatedString):
@@ -21,15 +21,15 @@ def with_text(node: cst.BaseString, old: str, text: str) -> cst.BaseString:
             {"left": with_text(node.left, old, text)} if left else {"right": with_text(node.right, old, text)}
         )
         return node.with_changes(**part)
-    raise NoFix(f"the literal does not say `{old}` once")
+    raise NoFix(f"the literal does not contain `{old}` exactly once")
 
 
 def with_suffix(node: cst.BaseString, suffix: str) -> cst.BaseString:
-    """The literal, which ends with the name of a file, with another suffix of that file. Raises NoFix."""
+    """Return the literal, which ends with a file name, with another suffix of that file. Raises NoFix."""
     if isinstance(node, cst.SimpleString):
         text = node.raw_value
         if not _SUFFIX.search(text):
-            raise NoFix(f"`{node.value}` does not end with the suffix of a file")
+            raise NoFix(f"`{node.value}` does not end with a file suffix")
         renamed = node.prefix + node.quote + _SUFFIX.sub(suffix, text) + node.quote
         return node.with_changes(value=renamed)
     if isinstance(node, cst.FormattedString) and node.parts:
@@ -40,4 +40,4 @@ def with_suffix(node: cst.BaseString, suffix: str) -> cst.BaseString:
             )
     elif isinstance(node, cst.ConcatenatedString):
         return node.with_changes(right=with_suffix(node.right, suffix))
-    raise NoFix("the name of the file does not end in the literal itself")
+    raise NoFix("the literal does not contain the end of the file name")

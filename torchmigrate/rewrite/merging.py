@@ -1,4 +1,4 @@
-"""Comments of statements that become one: each goes to the element of a list that its statement has become."""
+"""Comments of merged statements: each moves to the list element that its statement has become."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _INSIDE = cst.SimpleWhitespace("  ")
 
 @dataclass(frozen=True)
 class Remarks:
-    """What is said about one of the statements, on the lines above and behind it."""
+    """The comments of one merged statement, above it and at the end of its line."""
 
     above: Sequence[cst.Comment] = ()
     behind: cst.Comment | None = None
 
 
 def remarks_of(line: cst.SimpleStatementLine, *, is_first: bool) -> Remarks:
-    """The comments of a line that go with its statement; what stands above the first one stays there."""
+    """Return the comments that move with a statement; those above the first statement stay there."""
     lines = () if is_first else line.leading_lines
     above = [empty.comment.deep_clone() for empty in lines if empty.comment is not None]
     trailing = line.trailing_whitespace.comment
@@ -32,7 +32,7 @@ def remarks_of(line: cst.SimpleStatementLine, *, is_first: bool) -> Remarks:
 
 
 def without_remarks(line: Line, *, is_first: bool) -> Line:
-    """The line without these."""
+    """Return the line without the comments that move with its statement."""
     lines = line.leading_lines if is_first else [one for one in line.leading_lines if one.comment is None]
     bare = line.with_changes(leading_lines=lines)
     if not isinstance(bare, cst.SimpleStatementLine):
@@ -42,7 +42,7 @@ def without_remarks(line: Line, *, is_first: bool) -> Line:
 
 
 def marks_of(merge: Merge) -> Iterator[str]:
-    """The mark of the last part of the template that comes from each statement."""
+    """Yield for each statement the placeholder of the last part of the template that comes from it."""
     for statement in merge.statements:
         inside = set(ast.walk(statement))
         parts = merge.new.parts.items()
@@ -55,7 +55,7 @@ def marks_of(merge: Merge) -> Iterator[str]:
 
 
 def annotated(module: cst.Module, remarks: Mapping[str, Remarks]) -> cst.Module:
-    """The code of a template, one element of its list to a line, with remarks on elements by their marks."""
+    """Return a template's tree, whose list has one element a line, with comments on elements by placeholder."""
     return cst.ensure_type(module.visit(_Annotating(remarks)), cst.Module)
 
 

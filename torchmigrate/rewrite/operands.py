@@ -1,4 +1,4 @@
-"""Operands of ``and`` and ``or``, taken out."""
+"""Removal of operands of ``and`` and ``or``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def without_operands(
     gone: Collection[cst.BaseExpression],
     role: Role,
 ) -> cst.BaseExpression:
-    """What is left of ``updated``, which was ``node`` in its ``role``, of whose operands those in ``gone`` go.
+    """Return ``updated`` (``node`` with changes inside) without the operands of ``node`` that are in ``gone``.
 
-    The first that stays keeps nothing but itself; each other one keeps the operator before it. One that stays alone has
-    parentheses where this role asks for them, and not because it was an operand.
+    Each operand that stays keeps the operator before it, except for the first. A single operand that is left has
+    parentheses only if the ``role`` of ``node`` requires them.
     """
     originals, chain = _chain(node), _chain(updated)
     kept = [link for original, link in zip(originals, chain, strict=True) if original[1] not in gone]
@@ -33,15 +33,11 @@ def without_operands(
     return result
 
 
-def operands(node: cst.BooleanOperation) -> list[cst.BaseExpression]:
-    """The operands of ``a and b and c``, which libcst nests."""
-    return [operand for _, operand in _chain(node)]
-
-
 _Link = tuple["cst.BaseBooleanOp | None", cst.BaseExpression]
 
 
 def _chain(node: cst.BooleanOperation) -> list[_Link]:
+    """Return the operands of ``a and b and c``, which libcst nests, each with the operator before it."""
     left: list[_Link]
     inner = node.left
     if (

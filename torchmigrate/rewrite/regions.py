@@ -1,4 +1,4 @@
-"""Which lines of a file a change has to see: a statement, its header, the block around it."""
+"""The choice of the lines to parse for a change: a statement, its header, or the enclosing block."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Node = TypeVar("Node", bound=cst.CSTNode)
 
 
 class Regions:
-    """Chooses the region for each statement of a file that changes, parsed once for all changes that it sees."""
+    """The regions of one file, each of which is parsed once for all the changes in it."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -26,7 +26,7 @@ class Regions:
         self._made: dict[tuple[Span, bytes, bytes], Region] = {}
 
     def header(self, stand: Stand) -> Region:
-        """The header of a compound statement (with its decorators), or the lines of a simple one."""
+        """Return the region of a compound statement's header (with decorators), or of a whole simple statement."""
         statement, source = stand.statement, self.source
         end = self.statements.header_end(statement) if _has_block(statement) else None
         if end is None:
@@ -34,17 +34,17 @@ class Regions:
         start = self.statements.start(statement)
         line = _line_start(source, start)
         if source.text.startswith(b"elif", start):
-            if b"#" in source.text[start:end]:  # it may have to move before the whole chain
+            if b"#" in source.text[start:end]:  # the comment may have to move before the whole chain
                 return self.whole(stand)
             return self._region(Span(start + len(b"el"), end), b"", b" " + PASS)
         return self._region(Span(line, end), self._prefix(line), b" " + PASS)
 
     def whole(self, stand: Stand) -> Region:
-        """All lines of a statement, and of those that share them."""
+        """Return the region of all lines of a statement, and of the statements that share a line with it."""
         return self._block_lines(self.lines(stand))
 
     def slot(self, stand: Stand) -> Region:
-        """The lines of a statement that may go, with the comments that end its block and the blank lines behind it."""
+        """Return the region of a statement to remove, with the comments that end its block and the blank lines after."""
         start, end = self.lines(stand)
         margin = len(self._indent(start))
         last = blank_end = end
@@ -64,19 +64,21 @@ class Regions:
         return self._block_lines(Span(start, last), gap)
 
     def block(self, stand: Stand) -> Region:
-        """The lines of all statements of a block."""
+        """Return the region of all statements of a block."""
         first, last = (self.lines(Stand(stand.block[i], stand.block, stand.parent)) for i in (0, -1))
         return self._block_lines(Span(first.start, last.end))
 
     def several(self, stands: Sequence[Stand]) -> tuple[Region, Stand]:
-        """The lines from the first to the last of several statements of one block, and one of these."""
+        """Return the region from the first to the last of several statements of one block, and the last one's position."""
         first, *_, last = (self.on_own_lines(stand) for stand in (stands[0], stands[-1]))
         if first.block is not last.block:
-            raise NoFix(f"the statement in line {stands[-1].statement.lineno} shares its line with others")
+            raise NoFix(
+                f"the statement in line {stands[-1].statement.lineno} shares a line with other statements"
+            )
         return self._block_lines(Span(self.lines(first).start, self.slot(last).span.end)), last
 
     def _following(self, offset: int) -> Iterator[Span]:
-        """The lines from an offset on; in a notebook those of its cell."""
+        """Yield the spans of the lines from a byte offset on, in a notebook only to the end of the cell."""
         while offset < len(self.source.text):
             line = self.source.whole_line(offset)
             if line.start < offset or line.end <= offset:
@@ -85,7 +87,7 @@ class Regions:
             offset = line.end
 
     def _indent(self, line: int) -> bytes:
-        """The white space that the line begins with."""
+        """Return the white space that the line at byte offset ``line`` begins with."""
         text = self.source.text
         return text[
             line : line + len(text[line : line + 4096]) - len(text[line : line + 4096].lstrip(b" \t\f"))
@@ -97,14 +99,14 @@ class Regions:
         return self._region(span, self._prefix(span.start), behind, gap)
 
     def opening(self, owner: ast.ClassDef) -> Region:
-        """The header of a class, its docstring, and what stands before its first statement."""
+        """Return the region of a class's header and docstring, up to its first other statement."""
         first = owner.body[first_after_docstring(owner)]
         start = _line_start(self.source, self.statements.start(self.statements.of(owner).statement))
         at = self.statements.start(first)
         return self._region(Span(start, at), self._prefix(start), PASS)
 
     def lines(self, stand: Stand) -> Span:
-        """The whole lines of a statement and of all that share a line with it."""
+        """Return the span of the whole lines of a statement, and of the statements that share a line with it."""
         stand = self.on_own_lines(stand)
         block, low = stand.block, stand.index
         high = low
@@ -123,12 +125,12 @@ class Regions:
         return Span(start, end)
 
     def _is_joined(self, one: ast.stmt, other: ast.stmt) -> bool:
-        """Whether a semicolon stands between two statements, with line continuations beside it."""
+        """Return whether a semicolon separates two statements, perhaps next to line continuations."""
         between = self.source.text[self.source.span(one).end : self.statements.start(other)]
         return between.lstrip(b" \t\f\\\r\n").startswith(b";")
 
     def on_own_lines(self, stand: Stand) -> Stand:
-        """The statement, or the one around it that begins a line: ``if x: f()``, ``elif``."""
+        """Return the statement, or the innermost enclosing one that begins a line (not ``elif``, or ``f()`` in ``if x: f()``)."""
         while stand.parent is not None:
             first = stand.block[0]
             start = self.statements.start(first)
@@ -141,7 +143,7 @@ class Regions:
         return stand
 
     def _continues(self, line: int) -> bool:
-        """Whether the line continues the one before: ``if x:\\``."""
+        """Return whether the line continues the line before, which ends with a backslash."""
         return self.source.text.endswith((b"\\\n", b"\\\r\n", b"\\\r"), 0, line)
 
     def _prefix(self, start: int) -> bytes:
@@ -155,7 +157,7 @@ class Regions:
 
 
 def first_after_docstring(owner: ast.ClassDef) -> int:
-    """Which statement of a class is the first behind its docstring."""
+    """Return the index of the first statement of a class after its docstring."""
     return 1 if ast.get_docstring(owner, clean=False) is not None and len(owner.body) > 1 else 0
 
 

@@ -1,6 +1,6 @@
-"""The changes of a fix, made on the syntax tree: for who asks what the changed program would do, and not how it reads.
+"""The changes of a fix, made to the `ast` tree, to analyze the changed program without writing its text.
 
-Nodes that do not change belong to both trees.
+Both trees share the nodes that do not change.
 """
 
 from __future__ import annotations
@@ -12,39 +12,39 @@ from typing import TypeVar
 
 from torchmigrate.model.findings import Change
 
-from . import changes as say
+from . import changes as kinds
 from .parts import marked, part_of
 
 Node = TypeVar("Node", bound=ast.AST)
 
 
 def rewritten(tree: ast.Module, changes: Iterable[Change]) -> ast.Module:
-    """The tree with changes of expressions, statements and imports made. Raises TypeError for others."""
+    """Return the tree with the changes made. Raises TypeError for kinds of changes that are not supported here."""
     changes = [*changes]
     program = _Program(changes).rewritten(tree)
-    imported = (needed for change in changes for symbol in say.symbols(change) for needed in symbol.changes)
+    imported = (needed for change in changes for symbol in kinds.symbols(change) for needed in symbol.changes)
     return _with_imports(program, imported)
 
 
 class _Program:
     def __init__(self, changes: Iterable[Change]) -> None:
-        self._expressions: dict[ast.AST, say.Template] = {}
+        self._expressions: dict[ast.AST, kinds.Template] = {}
         self._statements: dict[ast.AST, list[Change]] = {}
         for change in changes:
             match change:
-                case say.Replace(node=node, new=new):
+                case kinds.Replace(node=node, new=new):
                     self._expressions[node] = new
-                case say.Merge(statements=(*merged, last), new=new):
+                case kinds.Merge(statements=(*merged, last), new=new):
                     for statement in merged:
-                        self._statements.setdefault(statement, []).append(say.Remove(statement))
-                    self._statements.setdefault(last, []).append(say.ReplaceStatement(last, new))
-                case say.Remove() | say.Insert() | say.ReplaceStatement():
+                        self._statements.setdefault(statement, []).append(kinds.Remove(statement))
+                    self._statements.setdefault(last, []).append(kinds.ReplaceStatement(last, new))
+                case kinds.Remove() | kinds.Insert() | kinds.ReplaceStatement():
                     self._statements.setdefault(change.statement, []).append(change)
                 case _:
                     raise TypeError(f"not made on syntax trees: {change}")
 
     def rewritten(self, node: Node, *, is_part: bool = False) -> Node:
-        """The node with changes made; ``is_part``: but for its own replacement, which it is a part of."""
+        """Return the node with changes made; ``is_part`` skips its own replacement, of which the node is a part."""
         new = None if is_part else self._expressions.get(node)
         if new is not None:
             (statement,) = self._filled(new, node, of=node)
@@ -82,16 +82,16 @@ class _Program:
         own: list[ast.stmt] | None = None
         for change in self._statements.get(statement, ()):
             match change:
-                case say.Remove():
+                case kinds.Remove():
                     own = []
-                case say.ReplaceStatement(new=new):
+                case kinds.ReplaceStatement(new=new):
                     own = self._filled(new, statement)
-                case say.Insert(new=new, after=behind):
+                case kinds.Insert(new=new, after=behind):
                     (after if behind else before).extend(self._filled(new, statement))
         return [*before, *([self.rewritten(statement)] if own is None else own), *after]
 
-    def _filled(self, new: say.Template, place: ast.AST, of: ast.AST | None = None) -> list[ast.stmt]:
-        """The statements of a template, with parts in place, as if all stood at ``place``."""
+    def _filled(self, new: kinds.Template, place: ast.AST, of: ast.AST | None = None) -> list[ast.stmt]:
+        """Return the statements of a template with its parts filled in, all with the location of ``place``."""
         module = ast.parse(marked(new))
         for node in ast.walk(module):
             if isinstance(node, (ast.stmt, ast.expr)):
@@ -99,7 +99,7 @@ class _Program:
         filling = _Filling(new, {part: self._part(part, place, of) for part in _parts(module, new)})
         return [filling.visit(statement) for statement in module.body]
 
-    def _part(self, part: ast.expr | say.Template, place: ast.AST, of: ast.AST | None) -> ast.expr:
+    def _part(self, part: ast.expr | kinds.Template, place: ast.AST, of: ast.AST | None) -> ast.expr:
         if isinstance(part, ast.expr):
             return self.rewritten(part, is_part=part is of)
         (statement,) = self._filled(part, place, of)
@@ -108,7 +108,7 @@ class _Program:
 
 
 class _Filling(ast.NodeTransformer):
-    def __init__(self, template: say.Template, made: Mapping[object, ast.expr]) -> None:
+    def __init__(self, template: kinds.Template, made: Mapping[object, ast.expr]) -> None:
         self._template = template
         self._made = made
 
@@ -117,7 +117,7 @@ class _Filling(ast.NodeTransformer):
         return node if part is None else _in_context(self._made[part], node)
 
 
-def _parts(module: ast.Module, template: say.Template) -> list[ast.expr | say.Template]:
+def _parts(module: ast.Module, template: kinds.Template) -> list[ast.expr | kinds.Template]:
     names = (node for node in ast.walk(module) if isinstance(node, ast.Name))
     return [part for name in names if (part := part_of(name.id, template)) is not None]
 
@@ -126,11 +126,11 @@ def _with_imports(tree: ast.Module, changes: Iterable[Change]) -> ast.Module:
     added: list[ast.Import | ast.ImportFrom] = []
     for change in changes:
         match change:
-            case say.AddImport(module=module, name=None):
+            case kinds.AddImport(module=module, name=None):
                 added.append(ast.Import([ast.alias(module)]))
-            case say.AddImport(module=module, name=str() as name):
+            case kinds.AddImport(module=module, name=str() as name):
                 added.append(ast.ImportFrom(module, [ast.alias(name)], 0))
-            case say.ExtendImport(statement=extended, name=name, bound=bound):
+            case kinds.ExtendImport(statement=extended, name=name, bound=bound):
                 added.append(ast.ImportFrom(extended.module, [ast.alias(name, bound)], extended.level))
     if not added:
         return tree
@@ -145,7 +145,7 @@ def _with_imports(tree: ast.Module, changes: Iterable[Change]) -> ast.Module:
 
 
 def _in_context(made: ast.expr, place: ast.AST) -> ast.expr:
-    """The expression, to be read where ``place`` is read, and written where that is written."""
+    """Return the expression with the context (load, store or delete) of ``place``."""
     context = getattr(place, "ctx", None)
     if context is None or getattr(made, "ctx", context) is context:
         return made

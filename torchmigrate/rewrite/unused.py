@@ -1,4 +1,4 @@
-"""Imports that a fix has left without a reader."""
+"""Removal of imports that a fix has left unused."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from torchmigrate.text.source import Source
 
 
 def unused_after(before: Uses, after: Uses, keeps: Callable[[str], bool]) -> Iterator[DropImports]:
-    """The changes that remove imports of ``after`` whose names were read in ``before`` and are no more.
+    """Yield the changes that remove imports of ``after`` whose names were read in ``before`` and no longer are.
 
-    Left alone are names that ``keeps`` says others import from the file, those of a package's ``__init__.py`` or
-    of ``__all__``, imports under a ``noqa`` comment or inside a ``try``, and every name that a string or a type
-    comment of the file spells.
+    Names stay if other files import them (``keeps``), if they are in a package's ``__init__.py``, in a string (as in
+    ``__all__``) or in a type comment, and if their import has a ``noqa`` comment or is inside a ``try``.
     """
     if before.source.path.endswith("__init__.py"):
         return
