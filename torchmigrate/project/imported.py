@@ -1,4 +1,4 @@
-"""Which names the files of a project take from each other, without looking into any."""
+"""The names that files of a project import from each other, collected from their bytes without parsing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from torchmigrate.project.modules import module_path
 
 
 class Imported:
-    """Which names the files of a project import from modules of which (last) name; read from their bytes.
-
-    Torch's modules are not the project's, whatever their last name.
-    """
+    """The pairs of a module's last name and a name imported from it, except from modules of torch."""
 
     _IMPORT = re.compile(
         rb"^[ \t]*from[ \t]+(?!torch\.)[.\w]*?(\w*)[ \t]+import[ \t]*(\([^)]*\)|[^\r\n;]*)", re.MULTILINE
@@ -22,11 +19,11 @@ class Imported:
         self._names: set[tuple[bytes, bytes]] = set()
 
     def read(self, text: bytes) -> None:
-        """Takes in the ``from`` imports of one file."""
+        """Add the ``from`` imports of one file."""
         for module, names in self._IMPORT.findall(text):
             self._names.update((module, name) for name in re.findall(rb"\w+|\*", names))
 
     def has(self, path: str, name: str) -> bool:
-        """Whether some file may import ``name`` from the module at ``path``."""
+        """Return whether some file may import ``name`` from the module at ``path``."""
         module = os.fsencode(os.path.basename(module_path(path)))
         return (module, name.encode()) in self._names or (module, b"*") in self._names

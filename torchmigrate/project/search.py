@@ -1,4 +1,4 @@
-"""The files of a project, searched for what their texts spell."""
+"""A cached text search in the files of a project."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 Sought = tuple[tuple[str, ...], tuple[str, ...]]
-"""Words and regular expressions that a file is searched for."""
+"""Words and regular expressions to search a file for."""
 
 _ROOM = 8 << 20
-"""Bytes of texts that are kept for the next search."""
+"""The bytes of texts that are kept for the next search."""
 
 
 class Search:
-    """Searches files for one thing after the other; a bounded number of their texts is kept, and what was found."""
+    """Searches files several times, and keeps all results and a bounded amount of texts."""
 
     def __init__(self, paths: Collection[str], read: Callable[[str], bytes | None]) -> None:
         self._paths = paths
         self._read = read
         self._found: dict[tuple[tuple[Sought, ...], str, tuple[str, ...] | None], list[tuple[str, int]]] = {}
         self._having: dict[str, set[str]] = {}
-        """The files that have a word: of one name, rules seek several things."""
+        """The files that contain a word: rules search for one name in several ways."""
         self._texts: dict[str, bytes] = {}
         self._room = _ROOM
 
     def __getstate__(self) -> dict[str, object]:
-        """Without the texts, which another process reads faster than it is sent them."""
+        """Return the state without the texts, which another process reads faster than it receives them."""
         return {**self.__dict__, "_texts": {}, "_room": _ROOM}
 
     def find(
         self, sought: tuple[Sought, ...], beside: str, among: Sequence[str] | None
     ) -> list[tuple[str, int]]:
-        """See `torchmigrate.project.project.Project.spelling`."""
+        """Return paths and 1-based lines; see `torchmigrate.project.project.Project.spelling`."""
         beside = beside and os.path.abspath(beside)
         key = (sought, beside, None if among is None else tuple(among))
         if key not in self._found:
@@ -51,14 +51,14 @@ class Search:
             for words, expressions in encoded:
                 if not all(word in text for word in words):
                     continue
-                # To compile an expression takes longer than to search most files: it is done where the words are.
+                # Compiling an expression takes longer than searching most files, so the words are searched first.
                 found = [re.search(expression, text) for expression in expressions]
                 if all(found) and found[0] is not None:
                     yield path, text.count(b"\n", 0, found[0].start()) + 1
                     break
 
     def _with_first(self, choices: Sequence[tuple[str, ...]]) -> Collection[str]:
-        """The files that have the first word of one of the ``choices``; all, where one has no words."""
+        """Return the files that contain the first word of any of the ``choices``, or all if one has no words."""
         if not all(choices):
             return self._paths
         words = {words[0] for words in choices}

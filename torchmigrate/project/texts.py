@@ -1,4 +1,4 @@
-"""What the files of a tree say that no rule looks into: sources in other languages, and what is excluded."""
+"""The search in files of a tree that no rule reads: sources in other languages, and excluded files."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from torchmigrate.project.folders import is_within
 from torchmigrate.project.ignores import EXCLUDE, Excludes
 
 _LARGEST = 1_000_000
-"""Bytes beyond which a file is data, and nobody has written it."""
+"""The size in bytes above which a file is taken for data, and skipped."""
 
 
 def search(
     root: str, expressions: Mapping[str, str], is_known: Callable[[str], bool]
 ) -> Iterator[tuple[str, int, str]]:
-    """The matches below ``root``, but in the files (by their absolute paths) of which ``is_known`` says so; see `Project.elsewhere`."""
+    """Yield the matches below ``root`` in files for whose absolute path ``is_known`` is false; see `Project.elsewhere`."""
     compiled = {suffixes: re.compile(expression.encode()) for suffixes, expression in expressions.items()}
 
     def of(path: str) -> Iterator[re.Pattern[bytes]]:

@@ -168,6 +168,7 @@ class _Surgery(cst.CSTTransformer):
                 return extended(node, name, bound)
             case kinds.DropImports(statement=statement, aliases=gone), cst.Import() | cst.ImportFrom():
                 if len(gone) < len(statement.names):
+                    assert not isinstance(node.names, cst.ImportStar)
                     indices = [statement.names.index(alias) for alias in gone]
                     return node.with_changes(names=without_indices(node.names, indices))
         return node
