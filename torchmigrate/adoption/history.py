@@ -13,27 +13,26 @@ from torchmigrate.adoption.git import Git, GitError, split_records
 
 
 class Blob(NamedTuple):
-    """A file at a revision."""
+    """A file or submodule at a revision."""
 
     name: str
-    """Its digest."""
+    """The digest of the content."""
     is_module: bool
-    """Whether it is a repository of its own, a submodule."""
+    """Whether the entry is a submodule."""
 
 
 @dataclass(frozen=True)
 class Revision:
-    """A commit, and the work tree at ``top`` that it is an earlier state of. Paths are absolute."""
+    """A commit that is an earlier state of the work tree at ``top``. Paths are absolute."""
 
     top: str
     commit: str
 
     @classmethod
     def where_parted(cls, folder: str, ref: str) -> Revision:
-        """The commit where ``ref`` and what is checked out in ``folder`` parted: ``ref`` itself if it is an ancestor.
+        """Return the merge base of ``ref`` and HEAD in ``folder``: the commit that a pull request is compared with.
 
-        So does a pull request compare with its target. In a shallow clone that does not reach so far, it is ``ref``.
-        Raises GitError.
+        In a shallow clone that does not contain the merge base, it is ``ref`` itself. Raises GitError.
         """
         git = Git.around(folder)
         top = git.top
@@ -41,7 +40,7 @@ class Revision:
             commit = git.resolve(ref)
         except GitError:
             raise GitError(
-                f"git knows no revision {ref!r} in {folder}; a shallow clone has to fetch it first"
+                f"git knows no revision {ref!r} in {folder}; if the clone is shallow, fetch the revision first"
             ) from None
         with contextlib.suppress(GitError):
             commit = git.run("merge-base", commit, "HEAD").decode().strip()
@@ -53,7 +52,7 @@ class Revision:
 
     @cached_property
     def files(self) -> dict[str, Blob]:
-        """The files and submodules that the commit has. Raises GitError."""
+        """The files and submodules in the commit, by path. Raises GitError."""
         found = {}
         for line in split_records(self._git.run("ls-tree", "-r", "-z", "--full-tree", self.commit)):
             facts, _, path = line.partition(b"\t")
@@ -64,9 +63,9 @@ class Revision:
 
     @cached_property
     def changed(self) -> dict[str, str | None]:
-        """The files that differ now: each of those that are there, with its former place; None for one that is new.
+        """The tracked files that differ from the commit, with their paths in the commit; None for a new file.
 
-        Files that git does not track are not among them. Raises GitError.
+        Removed files are not included. Raises GitError.
         """
         printed = self._git.run(
             *("diff", "--name-status", "-z", "--find-renames", "-l0", "--no-ext-diff", "--no-textconv"),
@@ -83,7 +82,7 @@ class Revision:
         return found
 
     def contents(self, names: Iterable[str]) -> dict[str, bytes]:
-        """The contents of blobs, by their names. Raises GitError."""
+        """Return the contents of blobs, by their digests. Raises GitError."""
         names = list(dict.fromkeys(names))
         said = self._git.run("cat-file", "--batch", given="".join(f"{name}\n" for name in names).encode())
         found, at = {}, 0

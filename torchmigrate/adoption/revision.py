@@ -1,6 +1,6 @@
-"""What the files of a tree had to be told at an earlier revision: the same run, over what git kept of them.
+"""The findings of a tree at an earlier revision: the same check, run on the files that git has kept.
 
-Not by changed lines: a line may be as it was and its finding new, since another file changed, and the other way round.
+Changed lines do not tell what is new: a finding may appear in an unchanged line because another file changed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from torchmigrate.run.tree import Tree, is_of_interest
 
 
 def known_at(trees: Sequence[Tree], ref: str, cache: Cache) -> Baseline:
-    """The findings that the named files had where ``ref`` and HEAD parted, judged by the settings of today.
+    """Return the findings of the named files at the merge base of ``ref`` and HEAD, with the present settings.
 
-    What git does not track, and what is not committed, was not there. Raises GitError.
+    Files and changes that are not committed do not count as known. Raises GitError.
     """
     known = Baseline()
     for tree in trees:
@@ -35,7 +35,7 @@ def known_at(trees: Sequence[Tree], ref: str, cache: Cache) -> Baseline:
 
 
 class _Then:
-    """A tree as it was."""
+    """A tree as it was at a revision."""
 
     def __init__(self, tree: Tree, revision: Revision) -> None:
         self._revision = revision
@@ -45,7 +45,7 @@ class _Then:
         wanted = {name for name in self._blobs() if name}
         self._contents = revision.contents(wanted) if wanted else {}
         self.places: dict[str, str] = {}
-        """Where each named file lies now, by its path as it is shown then."""
+        """The present place of each named file, by its displayed path at the revision."""
         named = []
         for file in tree.named:
             before = self._before(file)
@@ -64,14 +64,14 @@ class _Then:
             yield self._revision.files[place].name
 
     def _blob(self, place: str, file: Input) -> str:
-        """The digest of what a file was, if it was anything else than it is."""
+        """Return the digest of a file's old content if that differs from the present one, else ""."""
         was = self._revision.changed.get(place, place)
         blob = self._revision.files.get(was) if was is not None else None
         changed = file.data is not None or place in self._revision.changed
         return blob.name if blob is not None and not blob.is_module and changed else ""
 
     def _before(self, file: Input) -> Input | None:
-        """A file as it was, or None if it was not there; what lies in a submodule counts as unchanged."""
+        """Return a file as it was, or None if it did not exist; files in submodules count as unchanged."""
         place = self._revision.changed.get(file.place, file.place)
         if file.place.startswith(self._modules):
             return file
@@ -88,7 +88,7 @@ class _Then:
             yield Input(os.path.relpath(place), self._contents[self._revision.files[place].name], place)
 
     def _gone(self) -> Iterator[str]:
-        """The files that are not there any more, under no other name, and could observe the others."""
+        """Yield the places of removed (not renamed) files that could observe the others."""
         renamed = {was for now, was in self._revision.changed.items() if was != now}
         for place, blob in self._revision.files.items():
             gone = not blob.is_module and place not in self._present and place not in renamed
