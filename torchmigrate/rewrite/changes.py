@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TypeAlias
 
 from torchmigrate.model.findings import Change
@@ -251,6 +251,12 @@ class MoveImport(Change):
 
     statement: ast.ImportFrom
     module: str
+
+
+def subject(change: Change) -> ast.AST:
+    """Return the node that a change is about: its first field, in all changes of one statement."""
+    node: ast.AST = getattr(change, fields(change)[0].name)
+    return node
 
 
 def symbols(change: Change) -> Iterator[Symbol]:

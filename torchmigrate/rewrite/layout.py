@@ -27,7 +27,8 @@ _BEHIND = 60
 
 def broken(region: Region, module: cst.Module) -> cst.Module:
     """Return the module with line breaks in new calls that make lines longer than the file's longest line."""
-    limit = _limit(region)
+    # A change keeps to the longest line of the file, within what formatters allow.
+    limit = min(max(region.source.longest_line, _LEAST), _MOST)
     for _ in range(_ROUNDS):
         found = _too_long(region, module, limit)
         if found is None:
@@ -78,11 +79,6 @@ class _Long:
         first = cst.TrailingWhitespace(whitespace=cst.SimpleWhitespace(""))
         indent = cst.SimpleWhitespace(self.margin + extra)
         return cst.ParenthesizedWhitespace(first, indent=True, last_line=indent)
-
-
-def _limit(region: Region) -> int:
-    """Return the longest allowed line, in characters: that of the file's longest one, within limits."""
-    return min(max(region.source.longest_line, _LEAST), _MOST)
 
 
 def _too_long(region: Region, module: cst.Module, limit: int) -> _Long | None:

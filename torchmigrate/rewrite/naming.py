@@ -182,23 +182,21 @@ class Naming:
 
     def _beside(self, use: Use, name: str) -> Symbol | None:
         """Return ``name`` added to the ``from`` import that the use's own name comes from, if the module is the same."""
-        module, _, leaf = name.rpartition(".")
         own = self._own_import(use)
-        if own is None or own.kind is not BindingKind.FROM or own.module != module or own.alternative:
+        is_alike = own and own.kind is BindingKind.FROM and own.module == name.rpartition(".")[0]
+        if own is None or not is_alike or own.alternative:
             return None
-        statement = self._imports[own.node].statement
-        if hasattr(builtins, leaf) or leaf in self._bound or self._binds_anything:
-            return None
-        assert isinstance(statement, ast.ImportFrom)
-        return Symbol(leaf, (ExtendImport(statement, leaf),))
+        return self._extend(name, self._imports[own.node].statement)
 
-    def _extend(self, name: str) -> Symbol | None:
-        """Return ``name`` added to a top-level ``from`` import of the same module."""
+    def _extend(self, name: str, statement: ast.stmt | None = None) -> Symbol | None:
+        """Return ``name`` added to ``statement``, or else to a top-level ``from`` import of the same module."""
         module, _, leaf = name.rpartition(".")
         if hasattr(builtins, leaf) or leaf in self._bound or self._binds_anything:
             return None
-        statement = self._extensible.get(module)
-        return None if statement is None else Symbol(leaf, (ExtendImport(statement, leaf),))
+        statement = statement or self._extensible.get(module)
+        return (
+            Symbol(leaf, (ExtendImport(statement, leaf),)) if isinstance(statement, ast.ImportFrom) else None
+        )
 
     def _of_torch(self, leaf: str) -> Binding | None:
         """Return the binding of a ``leaf`` (or ``_leaf``) imported from torch, which another fix may replace."""

@@ -56,11 +56,6 @@ class Region:
             raise NoFix(f"libcst cannot parse the statement in line {line}")
         return module
 
-    @property
-    def is_indented(self) -> bool:
-        """Whether the region lies in an indented block."""
-        return self.before.startswith(SUITE)
-
     @cached_property
     def unit(self) -> str:
         """The white space by which the file indents a block, taken from its first one."""
@@ -78,7 +73,7 @@ class Region:
     @property
     def block(self) -> cst.Module | cst.IndentedBlock:
         """The libcst node whose body holds the statements of the region."""
-        if not self.is_indented:
+        if not self.before.startswith(SUITE):
             return self.module
         wrapper = cst.ensure_type(self.module.body[0], cst.If)
         return cst.ensure_type(wrapper.body, cst.IndentedBlock)

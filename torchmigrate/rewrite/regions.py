@@ -28,7 +28,11 @@ class Regions:
     def header(self, stand: Stand) -> Region:
         """Return the region of a compound statement's header (with decorators), or of a whole simple statement."""
         statement, source = stand.statement, self.source
-        end = self.statements.header_end(statement) if _has_block(statement) else None
+        end = (
+            self.statements.header_end(statement)
+            if isinstance(getattr(statement, "body", None), list)
+            else None
+        )
         if end is None:
             return self.whole(stand)
         start = self.statements.start(statement)
@@ -135,16 +139,13 @@ class Regions:
             first = stand.block[0]
             start = self.statements.start(first)
             line = _line_start(self.source, start)
-            begins = not self.source.text[line:start].strip() and not self._continues(line)
+            is_continued = self.source.text.endswith((b"\\\n", b"\\\r\n", b"\\\r"), 0, line)  # as in `if x:\`
+            begins = not self.source.text[line:start].strip() and not is_continued
             is_elif = self.source.text.startswith(b"elif", start) and isinstance(first, ast.If)
             if begins and not is_elif:
                 break
             stand = stand.parent
         return stand
-
-    def _continues(self, line: int) -> bool:
-        """Return whether the line continues the line before, which ends with a backslash."""
-        return self.source.text.endswith((b"\\\n", b"\\\r\n", b"\\\r"), 0, line)
 
     def _prefix(self, start: int) -> bytes:
         return SUITE if self.source.text[start : start + 1] in (b" ", b"\t", b"\f") else b""
@@ -159,10 +160,6 @@ class Regions:
 def first_after_docstring(owner: ast.ClassDef) -> int:
     """Return the index of the first statement of a class after its docstring."""
     return 1 if ast.get_docstring(owner, clean=False) is not None and len(owner.body) > 1 else 0
-
-
-def _has_block(statement: ast.stmt) -> bool:
-    return isinstance(getattr(statement, "body", None), list)
 
 
 def _line_start(source: Source, offset: int) -> int:

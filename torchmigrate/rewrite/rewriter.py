@@ -41,7 +41,8 @@ class Rewriter:
                 case _:
                     pending.append(change)
         for region, stand, inside in self._grouped(pending):
-            found += self._changed(region, stand, inside)
+            module = changed(region, inside, is_alone=self._is_alone(region, stand))
+            found += edits(region, broken(region, module))
         return tuple(sorted(set(found)))
 
     def _is_quoted(self, node: ast.expr) -> bool:
@@ -52,10 +53,6 @@ class Rewriter:
         strings = (n for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
         spans = (self._source.span(string) for string in strings)
         return any(span.start < start and end < span.end for span in spans)
-
-    def _changed(self, region: Region, stand: Stand, changes: list[Change]) -> Iterator[Edit]:
-        module = changed(region, changes, is_alone=self._is_alone(region, stand))
-        yield from edits(region, broken(region, module))
 
     def _grouped(self, changes: Iterable[Change]) -> Iterator[tuple[Region, Stand, list[Change]]]:
         """Yield the outermost regions that change, each with a position in it and its changes."""
@@ -82,32 +79,22 @@ class Rewriter:
     def _region(self, change: Change) -> tuple[Region, Stand]:
         """Return the region that has to be parsed to make a change, and the position of a statement in it."""
         regions = self._regions
+        if isinstance(change, kinds.Merge):
+            return regions.several([regions.statements.of(statement) for statement in change.statements])
+        node = kinds.subject(change)
+        if not isinstance(node, ast.stmt):
+            return self._around(node)
+        stand = regions.statements.of(node)
         match change:
-            case kinds.Remove() | kinds.Unwrap() | kinds.Decide() | kinds.DropImports():
-                stand = regions.on_own_lines(regions.statements.of(change.statement))
-                return regions.slot(stand), stand
-            case (
-                kinds.Insert()
-                | kinds.ReplaceStatement()
-                | kinds.Annotate()
-                | kinds.Rebind()
-                | kinds.MoveImport()
-                | kinds.ExtendImport()
-            ):
-                stand = regions.on_own_lines(regions.statements.of(change.statement))
-                return regions.whole(stand), stand
-            case kinds.DropItems(statement=node):
-                stand = regions.statements.of(node)
+            case kinds.DropItems() | kinds.RemoveDecorator() | kinds.DropArguments():
                 return regions.header(stand), stand
-            case kinds.Merge(statements=merged):
-                return regions.several([regions.statements.of(statement) for statement in merged])
             case kinds.Declare(owner=owner):
-                return regions.opening(owner), regions.statements.of(owner)
-            case kinds.RemoveDecorator(definition=node) | kinds.DropArguments(call=ast.ClassDef() as node):
-                stand = regions.statements.of(node)
-                return regions.header(stand), stand
-            case _:
-                return self._around(_node(change))
+                return regions.opening(owner), stand
+            case kinds.Remove() | kinds.Unwrap() | kinds.Decide() | kinds.DropImports():
+                stand = regions.on_own_lines(stand)
+                return regions.slot(stand), stand
+        stand = regions.on_own_lines(stand)
+        return regions.whole(stand), stand
 
     def _around(self, node: ast.AST) -> tuple[Region, Stand]:
         stand = self._regions.statements.around(self._source.span(node))
@@ -121,23 +108,6 @@ class Rewriter:
         first, last = stand.block[0], stand.block[-1]
         start, end = self._regions.statements.start(first), self._source.span(last).end
         return stand.parent is not None and region.span.start <= start and end <= region.span.end
-
-
-def _node(change: Change) -> ast.AST:
-    """Return the node inside a statement that a change is about."""
-    match change:
-        case (
-            kinds.NameArgument(argument=node)
-            | kinds.RenameFile(literal=node)
-            | kinds.Reword(literal=node)
-            | kinds.AddArgument(call=node)
-            | kinds.DropArguments(call=node)
-            | kinds.Replace(node=node)
-            | kinds.Rename(node=node)
-            | kinds.DropOperands(node=node)
-        ):
-            return node
-    raise TypeError(f"unknown change: {change}")
 
 
 def _edit_in_string(source: Source, change: kinds.Replace) -> Edit:

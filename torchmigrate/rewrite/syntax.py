@@ -6,7 +6,8 @@ Both trees share the nodes that do not change.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import TypeVar
 
@@ -74,7 +75,7 @@ class _Program:
                 made.append(self.rewritten(item) if isinstance(item, ast.AST) else item)
         if not made and items:
             made = [_passing(items[0])]
-        return items if len(made) == len(items) and all(map(_is, made, items)) else made
+        return items if len(made) == len(items) and all(map(operator.is_, made, items)) else made
 
     def _statement(self, statement: ast.stmt) -> Sequence[ast.stmt]:
         before: list[ast.stmt] = []
@@ -96,7 +97,7 @@ class _Program:
         for node in ast.walk(module):
             if isinstance(node, (ast.stmt, ast.expr)):
                 ast.copy_location(node, place)
-        filling = _Filling(new, {part: self._part(part, place, of) for part in _parts(module, new)})
+        filling = _Filling(new, lambda part: self._part(part, place, of))
         return [filling.visit(statement) for statement in module.body]
 
     def _part(self, part: ast.expr | kinds.Template, place: ast.AST, of: ast.AST | None) -> ast.expr:
@@ -108,18 +109,15 @@ class _Program:
 
 
 class _Filling(ast.NodeTransformer):
-    def __init__(self, template: kinds.Template, made: Mapping[object, ast.expr]) -> None:
+    def __init__(
+        self, template: kinds.Template, build: Callable[[ast.expr | kinds.Template], ast.expr]
+    ) -> None:
         self._template = template
-        self._made = made
+        self._build = build
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         part = part_of(node.id, self._template)
-        return node if part is None else _in_context(self._made[part], node)
-
-
-def _parts(module: ast.Module, template: kinds.Template) -> list[ast.expr | kinds.Template]:
-    names = (node for node in ast.walk(module) if isinstance(node, ast.Name))
-    return [part for name in names if (part := part_of(name.id, template)) is not None]
+        return node if part is None else _in_context(self._build(part), node)
 
 
 def _with_imports(tree: ast.Module, changes: Iterable[Change]) -> ast.Module:
@@ -157,7 +155,3 @@ def _in_context(made: ast.expr, place: ast.AST) -> ast.expr:
 def _passing(removed: object) -> ast.stmt:
     assert isinstance(removed, ast.stmt)
     return ast.copy_location(ast.Pass(), removed)
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other

@@ -78,26 +78,15 @@ class _Surgery(cst.CSTTransformer):
             self.path.update(self.region.outwards(node))
 
     def _node(self, change: Change) -> cst.CSTNode:
-        find = self.region.find
-        match change:
-            case kinds.Replace(node=node) | kinds.RenameFile(literal=node) | kinds.Reword(literal=node):
-                return self.region.expression(node)
-            case kinds.Rename(node=ast.keyword() as argument) | kinds.NameArgument(argument=argument):
-                return self.region.argument(argument)
-            case kinds.Rename(node=ast.arg() as parameter):
-                return self.region.parameter(parameter)
-            case kinds.AddArgument(call=call) | kinds.DropArguments(call=ast.Call() as call):
-                return find(call, cst.Call)
-            case kinds.DropOperands(node=operation):
-                return find(operation, cst.BooleanOperation)
-            case (
-                kinds.DropArguments(call=ast.ClassDef() as owner)
-                | kinds.RemoveDecorator(definition=owner)
-                | kinds.Declare(owner=owner)
-            ):
-                return self.region.statement(owner)
-            case _:
-                return self.region.statement(change.statement)  # type: ignore[attr-defined]
+        node = kinds.subject(change)
+        if isinstance(node, ast.stmt):
+            return self.region.statement(node)
+        if isinstance(node, ast.arg):
+            return self.region.parameter(node)
+        assert isinstance(node, (ast.expr, ast.keyword))
+        if isinstance(node, ast.keyword) or isinstance(change, kinds.NameArgument):
+            return self.region.argument(node)
+        return self.region.expression(node)
 
     # The walk.
 
@@ -117,7 +106,7 @@ class _Surgery(cst.CSTTransformer):
             result = self.suites.block(original_node, result)  # type: ignore[arg-type]
         elif isinstance(original_node, cst.SimpleStatementSuite):
             result = self.suites.joined(original_node, result)  # type: ignore[arg-type]
-        elif isinstance(original_node, cst.If) and self._is_elif(original_node):
+        elif isinstance(original_node, cst.If) and isinstance(self.region.parents[original_node], cst.If):
             result = self.suites.arm(original_node, result) or cst.RemoveFromParent()  # type: ignore[arg-type, assignment]
         self.done[original_node] = result
         return result
@@ -236,9 +225,6 @@ class _Surgery(cst.CSTTransformer):
     def _is_open(self, around: cst.CSTNode) -> bool:
         is_lambda = isinstance(self.region.parents.get(around), cst.Lambda)
         return isinstance(around, cst.Tuple) or (isinstance(around, cst.Parameters) and is_lambda)
-
-    def _is_elif(self, node: cst.If) -> bool:
-        return isinstance(self.region.parents[node], cst.If)
 
 
 def _stands_alone(code: str) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 
 from torchmigrate.rewrite.changes import DropImports
 from torchmigrate.semantics.uses import Uses
-from torchmigrate.text.source import Source
 
 
 def unused_after(before: Uses, after: Uses, keeps: Callable[[str], bool]) -> Iterator[DropImports]:
@@ -24,9 +23,10 @@ def unused_after(before: Uses, after: Uses, keeps: Callable[[str], bool]) -> Ite
         statement = place.statement
         if not isinstance(statement, (ast.Import, ast.ImportFrom)):
             continue
-        gone = [alias for alias in statement.names if _bound_name(alias) in lost]
+        gone = [alias for alias in statement.names if (alias.asname or alias.name.partition(".")[0]) in lost]
         in_try = any(isinstance(parent, ast.Try) for parent in place.ancestors())
-        if gone and not in_try and not _has_noqa(after.source, statement):
+        has_noqa = any("noqa" in line for line in after.source.lines(after.source.span(statement)))
+        if gone and not in_try and not has_noqa:
             yield DropImports(statement, tuple(gone))
 
 
@@ -40,11 +40,3 @@ def _read(uses: Uses) -> set[str]:
     for comment in re.findall(rb"#\s*type:([^\r\n]*)", uses.source.text):
         names.update(re.findall(r"\w+", comment.decode()))
     return names
-
-
-def _bound_name(alias: ast.alias) -> str:
-    return alias.asname or alias.name.partition(".")[0]
-
-
-def _has_noqa(source: Source, statement: ast.stmt) -> bool:
-    return any("noqa" in line for line in source.lines(source.span(statement)))
