@@ -40,12 +40,6 @@ class Entry(NamedTuple):
         """Create the entry of a finding."""
         return cls(*identity(finding), finding.severity)
 
-    @property
-    def as_severe(self) -> list[Entry]:
-        """The entries that cover this one: this one and its more severe variants."""
-        severities = sorted(Severity, key=lambda severity: severity.rank)
-        return [self._replace(severity=one) for one in severities[self.severity.rank :]]
-
 
 class BaselineError(Exception):
     """Raised for a file that is no baseline, or cannot be read; the message names the file."""
@@ -111,11 +105,15 @@ class Baseline:
         return sum(sum(held.values()) for held in self.entries.values())
 
     def _takes(self, place: str, finding: Finding, result: FileResult) -> bool:
+        """Return whether an entry that is at least as severe covers the finding; it covers no other one."""
         held = self._left.get(self._place_in(place, result))
-        covering = [one for one in Entry.of(finding).as_severe if held and held[one]]
-        if held and covering:
-            held[covering[0]] -= 1
-        return bool(covering)
+        own = Entry.of(finding)
+        for severity in sorted(Severity, key=lambda severity: severity.rank)[own.severity.rank :]:
+            entry = own._replace(severity=severity)
+            if held and held[entry]:
+                held[entry] -= 1
+                return True
+        return False
 
     def _place_in(self, place: str, result: FileResult) -> str:
         """Return the place of a file's entries: its own, or that of a removed file of which it seems the new name."""

@@ -6,7 +6,7 @@ Changed lines do not tell what is new: a finding may appear in an unchanged line
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from torchmigrate.adoption.baseline import Baseline
@@ -42,7 +42,8 @@ class _Then:
         self._root = tree.root
         self._modules = tuple(place + os.sep for place, blob in revision.files.items() if blob.is_module)
         self._present = {file.place: file for file in (*tree.others, *tree.named)}
-        wanted = {name for name in self._blobs() if name}
+        gone = [revision.files[place].name for place in self._gone()]
+        wanted = {*gone, *(self._blob(place, file) for place, file in self._present.items())} - {""}
         self._contents = revision.contents(wanted) if wanted else {}
         self.places: dict[str, str] = {}
         """The present place of each named file, by its displayed path at the revision."""
@@ -54,14 +55,12 @@ class _Then:
                 self.places[before.path] = file.place
         taken = {file.place for file in named}
         others = [one for file in tree.others if (one := self._before(file)) is not None]
-        others += [one for one in self._removed() if one.place not in taken]
+        others += [
+            Input(os.path.relpath(place), self._contents[revision.files[place].name], place)
+            for place in self._gone()
+            if place not in taken
+        ]
         self.tree = replace(tree, named=named, others=others)
-
-    def _blobs(self) -> Iterator[str]:
-        for place, file in self._present.items():
-            yield self._blob(place, file)
-        for place in self._gone():
-            yield self._revision.files[place].name
 
     def _blob(self, place: str, file: Input) -> str:
         """Return the digest of a file's old content if that differs from the present one, else ""."""
@@ -82,10 +81,6 @@ class _Then:
             return file
         shown = file.path if place == file.place else os.path.relpath(place)
         return Input(shown, self._contents[name], place)
-
-    def _removed(self) -> Iterable[Input]:
-        for place in self._gone():
-            yield Input(os.path.relpath(place), self._contents[self._revision.files[place].name], place)
 
     def _gone(self) -> Iterator[str]:
         """Yield the places of removed (not renamed) files that could observe the others."""

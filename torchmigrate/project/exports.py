@@ -48,11 +48,10 @@ class Linker:
             reached |= self._reached(fresh, self.paths) if fresh else set()
             scanned, reached = sorted(waiting | reached), set()
             for path in scanned:
-                self._rescan(path)
-
-    def _rescan(self, path: str) -> None:
-        with contextlib.suppress(OSError):  # a file that was readable a moment ago keeps its first result
-            self.facts[path] = self.look(path, self.read(path))
+                with contextlib.suppress(
+                    OSError
+                ):  # a file that was readable a moment ago keeps its first result
+                    self.facts[path] = self.look(path, self.read(path))
 
     def _export(self, path: str) -> dict[str, str]:
         """Record the exports of a file that hide a token; return them if any is new, else nothing."""

@@ -79,14 +79,13 @@ def find(
 
 def read(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a file. Raises OSError, also for a file replaced with a pipe, which would block."""
-    with open(path, "rb", buffering=0, opener=_open_at_once) as stream:
+    nonblocking = getattr(os, "O_NONBLOCK", 0)
+    with open(
+        path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | nonblocking)
+    ) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError("it is not a regular file")
         return stream.read()
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 @dataclass(slots=True)

@@ -115,13 +115,9 @@ def files_above(real: str) -> list[tuple[str, str]]:
     if not is_repository(root):
         return []
     own = [(folder, os.path.join(folder, ".gitignore")) for folder in reversed(folders[1:])]
-    return [(root, _git_exclude_file(root)), *own]
-
-
-def _git_exclude_file(root: str) -> str:
-    """Return the path of ``info/exclude`` of the repository at ``root``, which all of its work trees share."""
     git = git_folder(root)
-    return os.path.join(git, _read(os.path.join(git, "commondir")) or "", "info", "exclude")
+    shared = os.path.join(git, _read(os.path.join(git, "commondir")) or "")  # by all work trees
+    return [(root, os.path.join(shared, "info", "exclude")), *own]
 
 
 def git_folder(root: str) -> str:

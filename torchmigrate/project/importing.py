@@ -1,4 +1,4 @@
-"""A prefilter by bytes for the files that import what others export; it runs on every file of a project, repeatedly."""
+"""The imports between files of a project, read from their bytes: parsing every file each time would take too long."""
 
 from __future__ import annotations
 
@@ -76,6 +76,27 @@ class Importing:
 
     def _is_spelled(self, names: set[bytes], text: bytes) -> bool:
         return bool(names) and not names.isdisjoint(spelling_of(text).words)
+
+
+class Imported:
+    """The pairs of a module's last name and a name imported from it, except from modules of torch."""
+
+    _IMPORT = re.compile(
+        rb"^[ \t]*from[ \t]+(?!torch\.)[.\w]*?(\w*)[ \t]+import[ \t]*(\([^)]*\)|[^\r\n;]*)", re.MULTILINE
+    )
+
+    def __init__(self) -> None:
+        self._names: set[tuple[bytes, bytes]] = set()
+
+    def read(self, text: bytes) -> None:
+        """Add the ``from`` imports of one file."""
+        for module, names in self._IMPORT.findall(text):
+            self._names.update((module, name) for name in re.findall(rb"\w+|\*", names))
+
+    def has(self, path: str, name: str) -> bool:
+        """Return whether some file may import ``name`` from the module at ``path``."""
+        module = os.fsencode(os.path.basename(module_path(path)))
+        return (module, name.encode()) in self._names or (module, b"*") in self._names
 
 
 def _includes(headers: Collection[str]) -> re.Pattern[bytes] | None:

@@ -12,11 +12,10 @@ from torchmigrate.gates.kinds import kind_of
 from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Fix
 from torchmigrate.model.vocabulary import Kind, Safety
-from torchmigrate.project import texts
 from torchmigrate.project.mentions import Assumption
 from torchmigrate.project.modules import module_path, stem
 from torchmigrate.project.project_links import ProjectLinks
-from torchmigrate.project.search import Search
+from torchmigrate.project.search import Search, search
 
 if TYPE_CHECKING:
     from torchmigrate.project.mentions import Mention
@@ -173,7 +172,7 @@ class Project:
         key = tuple(f"{suffixes}\0{expression}" for suffixes, expression in expressions.items())
         if key not in self._elsewhere:
             self._elsewhere[key] = (
-                list(texts.search(self._root, expressions, self._is_looked_into)) if self._root else []
+                list(search(self._root, expressions, self._is_looked_into)) if self._root else []
             )
         return iter(self._elsewhere[key])
 

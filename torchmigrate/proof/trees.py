@@ -91,7 +91,8 @@ class TreeComparison:
 
     def _same_fields(self, old: ast.AST, new: ast.AST) -> bool:
         if isinstance(new, ast.Call) and (named := [word for word in new.keywords if self._is_named(word)]):
-            new = _with_positions(new, named)
+            others = [word for word in new.keywords if word not in named]
+            new = ast.Call(new.func, [*new.args, *(word.value for word in named)], others)
         return type(old) is type(new) and all(
             self._same_value(getattr(old, field, None), getattr(new, field, None)) for field in old._fields
         )
@@ -195,12 +196,6 @@ class TreeComparison:
             and self.shift.fits(span.start, place.start)
             and (isinstance(old, _BLOCK_PARTS) or self.shift.ends_at(span.end, place.end, self.after.text))
         )
-
-
-def _with_positions(call: ast.Call, named: Sequence[ast.keyword]) -> ast.Call:
-    """Return the call as it would be with some keyword arguments passed positionally."""
-    others = [keyword for keyword in call.keywords if keyword not in named]
-    return ast.Call(call.func, [*call.args, *(keyword.value for keyword in named)], others)
 
 
 def is_inside(span: Span | None, edit: Span) -> bool:
