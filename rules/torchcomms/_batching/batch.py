@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, Kind, NoFix, Safety
 from torchmigrate.model.findings import Change
-from torchmigrate.rewrite.syntax import rewritten
+from torchmigrate.text.read import read
+from torchmigrate.text.source import SourceError
 
 from .._simulator.program import Program
 from .constancy import Constancy
@@ -56,7 +57,13 @@ def fix(use: Use, trap: Trap, ctx: Context) -> Fix:
 
 def _completes(changes: Sequence[Change], before: Requests, ctx: Context) -> bool:
     """Whether the changed program has one trap less, and its batches complete on either kind of communicator."""
-    program = Program.changed(ctx.uses, rewritten(ctx.source.tree, changes))
+    from torchmigrate.rewrite.rewriter import Rewriter  # libcst takes a while to import
+
+    try:
+        after = read(ctx.source.path, ctx.source.replaced(Rewriter(ctx.source).edits(changes)))
+        program = Program.changed(ctx.uses, after.tree)
+    except SourceError as error:
+        raise NoFix(f"the file cannot be rewritten: {error.message}") from None
     found = type(before)(program)
     program.scopes.release()
     return len(found.traps) < len(before.traps) and len(found.batches) > len(before.batches)
