@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchmigrate.adoption.places import Places
@@ -79,28 +79,29 @@ def ignoring(
             done.left.append(finding)
         else:
             groups.setdefault(places.statements[at], []).append(finding)
-    edits: dict[Span, Edit] = {}
+    edits = _proved_edits(places, groups, ignore, target)
     for statement, group in groups.items():
-        edit = _edit(places, statement, group, ignore, target)
-        if edit is None:
-            done.left += group
-        else:
-            edits[statement] = edit
-    if not _are_proved(places, list(edits.values())):
-        proved: dict[Span, Edit] = {}
-        for statement, edit in edits.items():
-            if _are_proved(places, [*proved.values(), edit]):
-                proved[statement] = edit
-            else:
-                done.left += groups[statement]
-        edits = proved
-    for statement in edits:
-        done.silenced += groups[statement]
+        (done.silenced if statement in edits else done.left).extend(group)
     made = list(edits.values())
     if done.left and whole_file:
         made += _whole_file(places, made, done, ignore)
     done.data = places.source.replaced(made) if made else data
     return done
+
+
+def _proved_edits(
+    places: Places, groups: Mapping[Span, Sequence[Finding]], ignore: Ignore, target: Version
+) -> dict[Span, Edit]:
+    """Return the edits that suppress findings, by statement, as far as they provably change only comments."""
+    candidates = ((span, _edit(places, span, group, ignore, target)) for span, group in groups.items())
+    edits = {statement: edit for statement, edit in candidates if edit is not None}
+    if _are_proved(places, list(edits.values())):
+        return edits
+    proved: dict[Span, Edit] = {}
+    for statement, edit in edits.items():
+        if _are_proved(places, [*proved.values(), edit]):
+            proved[statement] = edit
+    return proved
 
 
 def places_of(path: str, data: bytes) -> Places:

@@ -114,12 +114,10 @@ class _Surgery(cst.CSTTransformer):
     def _one(self, change: Change, original: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
         """Return a node with one change made inside of it."""
         match change, node:
-            case kinds.Rename(name=name), cst.Arg():
-                return named(node, name)
+            case ((kinds.Rename(name=keyword) | kinds.NameArgument(keyword=keyword)), cst.Arg()):
+                return named(node, keyword)
             case kinds.Rename(name=name), cst.Param():
                 return node.with_changes(name=node.name.with_changes(value=name))
-            case kinds.NameArgument(keyword=keyword), cst.Arg():
-                return named(node, keyword)
             case kinds.DropArguments(arguments=gone), cst.Call():
                 kept = dropped(node.args, self._arguments(gone))
                 before = node.whitespace_before_args if kept else cst.SimpleWhitespace("")

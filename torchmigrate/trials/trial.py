@@ -73,18 +73,19 @@ class Trial:
         limit = min(self.timeout, SLOWER * baseline.seconds + 60)
         changes = _Changes(fixes)
         after: Outcome | None = None
-        said: dict[frozenset[Key], str | None] = {}
+        objections: dict[frozenset[Key], str | None] = {}
 
         def objection(wanted: Sequence[Key]) -> str | None:
             nonlocal after
-            asked = frozenset(wanted)
-            if asked not in said:
+            keys = frozenset(wanted)
+            if keys not in objections:
                 outcome = self._run(changes.made(wanted), limit, _named(wanted))
-                said[asked] = baseline.objection(outcome)
-                if reason := said[asked]:
+                reason = objections[keys] = baseline.objection(outcome)
+                if reason is None:
+                    after = outcome
+                else:
                     self.say(f"run {self._made}: {reason}")
-                after = outcome if said[asked] is None else after
-            return said[asked]
+            return objections[keys]
 
         rules = changes.by_rule
         by_rule = split(list(rules), lambda codes: objection([key for code in codes for key in rules[code]]))
@@ -122,6 +123,7 @@ class Trial:
         contents = {Path(os.path.realpath(one.path)): one.after for one in fixed if one.applied}
         with copied(self.command.root, contents) as copy:
             outcome = self.command.run(copy, timeout)
+        # PYTHONPATH now names the copy: a command that still imports from the project would judge unchanged files.
         if outcome.imported and not is_first:
             folders = ", ".join(sorted(outcome.imported))
             raise Unusable(
