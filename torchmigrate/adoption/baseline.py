@@ -1,6 +1,6 @@
 """The baseline: a file of known findings, which a run leaves out to report only new ones.
 
-A finding is identified by its file, its rule and the code that it is about (`torchmigrate.model.identity`), with a count;
+A finding is known by its file, its rule and the code that it is about (`torchmigrate.model.identity`), with a count;
 lines may move. A finding that has become more severe, for instance with another target, is new. The file is JSON with
 one entry a line, so that its changes can be read and merged:
 

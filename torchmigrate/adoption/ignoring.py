@@ -67,7 +67,7 @@ def ignoring(
 ) -> Ignoring:
     """Add comments to the file at ``path`` that suppress ``findings``. Raises SourceError if it cannot be read.
 
-    Findings without a place for a comment are left, unless ``whole_file`` allows to ignore their codes in the whole file.
+    Findings without a place for a comment are left, unless ``whole_file`` allows ignoring their codes in the file.
     """
     places = places_of(path, data)
     groups: dict[Span, list[Finding]] = {}

@@ -27,7 +27,7 @@ class Places(ABC):
     def at_statement(self, statement: Span, offset: int, comment: str) -> Edit | None:
         """Return the edit that adds ``comment`` to a statement, or None if no comment can go there.
 
-        ``offset`` is the byte offset of the finding. The comment goes where formatters keep it with the statement, and is
+        ``offset`` is the byte offset of the finding. The comment goes where formatters keep it, and is
         given as ``# …`` for every language.
         """
 

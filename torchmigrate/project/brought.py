@@ -17,7 +17,7 @@ _MOST = 200
 
 
 def brought(project: Project, path: str, text: bytes) -> list[str]:
-    """Return the paths of the files that the file at ``path`` with this ``text`` imports, directly or through others."""
+    """Return the paths of files that the file at ``path`` with this ``text`` imports, directly or through others."""
     found = {path: None}
     waiting = [(path, text)]
     for importer, content in waiting:  # the list grows while it is walked

@@ -59,8 +59,8 @@ def find(
 ) -> Found:
     """Find the files that ``paths`` name or contain, each once, in the order of the arguments and of file names.
 
-    ``wanted`` decides by a file's path whether to take it; a file named directly is always taken, unless it is excluded
-    and the excludes are forced. ``excludes`` returns the excludes of a folder, given by its real path. The path ``-`` is
+    ``wanted`` decides by its path whether to take a file; a file named directly is always taken, unless it is excluded
+    and the excludes are forced. ``excludes`` returns the excludes of a folder by its real path. The path ``-`` is
     standard input, which ``read_stdin`` reads. Links in a folder are not followed, since their target has a place of its
     own. Nothing is raised for a file that cannot be read: it becomes a `FileError`.
     """

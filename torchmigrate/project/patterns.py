@@ -73,7 +73,7 @@ class Patterns:
         return bool(self._patterns)
 
     def verdict(self, relative: str, is_folder: bool) -> bool | None:
-        """Return True if the path or a folder around it is ignored, False if ``!`` re-includes it, None if nothing matches.
+        """Return True if the path or a folder around it is ignored, False if ``!`` re-includes it, None without a match.
 
         ``relative`` has forward slashes, and none at its ends.
         """
@@ -187,7 +187,7 @@ def _class(glob: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _whole(items: list[bytes], groups: Iterator[int], *, anywhere: bool) -> bytes:
-    """Return the expression for the paths that ``items`` match, also below it; ``anywhere``: only the last name counts."""
+    """Return the expression for the paths that ``items`` match; ``anywhere``: only their last name counts."""
     parts = [_names(part, groups) for part in _split(items, _STARS)]
     folders = rb"(?:[^/]*/)*?"
     first, *others = [b"", *parts] if anywhere else parts
@@ -216,7 +216,7 @@ def _name(items: list[bytes], groups: Iterator[int]) -> bytes:
 
 
 def _once(regex: bytes, groups: Iterator[int]) -> bytes:
-    """Return the expression as an atomic group, which Python before 3.11 writes with a lookahead and a backreference."""
+    """Return the expression as an atomic group, written without the ``(?>…)`` that only Python 3.11 has."""
     return b"(?=(?P<g%d>%s))(?P=g%d)" % (number := next(groups), regex, number)
 
 

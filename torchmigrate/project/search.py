@@ -90,7 +90,7 @@ class Search:
 def search(
     root: str, expressions: Mapping[str, str], is_known: Callable[[str], bool]
 ) -> Iterator[tuple[str, int, str]]:
-    """Yield the matches below ``root`` in files for whose absolute path ``is_known`` is false; see `Project.elsewhere`."""
+    """Yield the matches below ``root`` in files for whose path ``is_known`` is false; see `Project.elsewhere`."""
     compiled = {suffixes: re.compile(expression.encode()) for suffixes, expression in expressions.items()}
 
     def of(path: str) -> Iterator[re.Pattern[bytes]]:

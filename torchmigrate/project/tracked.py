@@ -50,7 +50,7 @@ def _tracked(root: str) -> frozenset[bytes]:
 
 
 def _names(index: bytes) -> Iterator[bytes]:
-    """Yield the paths in an index (https://git-scm.com/docs/index-format). Raises ValueError, IndexError, struct.error."""
+    """Yield the paths in an index, https://git-scm.com/docs/index-format. Raises ValueError, IndexError, struct.error."""
     signature, version, count = _HEAD.unpack_from(index)
     if signature != b"DIRC" or version not in (2, 3, 4):
         raise ValueError("no index of a known version")

@@ -5,7 +5,7 @@ the libcst tree of the smallest enclosing statement, which keeps comments, paren
 a change is cheap: no text is read until the text of a fix is wanted.
 
 A **template** is Python code with names in braces: ``"{module}.is_capturing()"``. Each name stands for a *part*: a node of
-the file, which moves there as written; a `Symbol`, which is imported where necessary; another template; or a
+the file, which moves there as written; a `Symbol`, which is imported if necessary; another template; or a
 sequence of nodes and templates, which are joined with commas. All other text is code. A literal brace is doubled.
 """
 
@@ -263,13 +263,14 @@ def symbols(change: Change) -> Iterator[Symbol]:
     """Yield the symbols in the templates of a change, whose imports it needs."""
     new = getattr(change, "new", None) or getattr(change, "value", None)
     if isinstance(new, Template):
-        yield from _symbols(new)
+        yield from (part for part in parts_of(new) if isinstance(part, Symbol))
 
 
-def _symbols(template: Template) -> Iterator[Symbol]:
+def parts_of(template: Template) -> Iterator[ast.expr | Symbol]:
+    """Yield the nodes and symbols in a template and in its nested templates."""
     for part in template.parts.values():
         for one in [part] if isinstance(part, (ast.expr, Symbol, Template)) else part:
-            if isinstance(one, Symbol):
+            if isinstance(one, Template):
+                yield from parts_of(one)
+            else:
                 yield one
-            elif isinstance(one, Template):
-                yield from _symbols(one)

@@ -10,7 +10,7 @@ Definition = cst.FunctionDef | cst.ClassDef
 
 
 def undecorated(node: Definition, original: Definition, decorator: cst.BaseExpression) -> Definition:
-    """Return ``node`` (``original`` with changes inside) without one decorator, whose comments stay on their own lines."""
+    """Return ``node`` (``original`` with changes inside) without one decorator, whose comments stay."""
     index = next(i for i, found in enumerate(original.decorators) if found.decorator is decorator)
     decorators = [*node.decorators]
     gone = decorators.pop(index)
@@ -25,7 +25,7 @@ def undecorated(node: Definition, original: Definition, decorator: cst.BaseExpre
 
 
 def declared(node: cst.ClassDef, new: Line, *, is_among_its_like: bool) -> cst.ClassDef:
-    """Return the class with ``new`` before its body's last statement, after which comes a blank line unless they are alike.
+    """Return the class with ``new`` before the last statement in its body, and a blank line between unless they are alike.
 
     Comments directly above that last statement stay with it.
     """

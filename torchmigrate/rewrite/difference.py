@@ -73,7 +73,7 @@ def _anchors(region: Region, after: bytes, spans: Mapping[cst.CSTNode, Span]) ->
 def _trimmed(before: bytes, after: bytes, old: Span, new: Span) -> tuple[Span, Span]:
     """Return the gap without the whole lines, and then the white space, that both texts begin and end with.
 
-    At the end only blank lines and comments are taken off, unless one of the texts has nothing else: a dedented statement
+    At the end only blank lines and comments are cut off, unless one text has nothing else: a dedented statement
     may end with a line that stays the same, and a bracket on such a line could close another one than before.
     """
     one, other = before[old.start : old.end], after[new.start : new.end]

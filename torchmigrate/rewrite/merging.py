@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from .changes import Merge, Template
+from .changes import Merge, Template, parts_of
 from .comments import Line
-from .parts import mark_of, nodes_of
+from .parts import mark_of
 
 _INSIDE = cst.SimpleWhitespace("  ")
 
@@ -49,7 +49,7 @@ def marks_of(merge: Merge) -> Iterator[str]:
         *_, last = (
             name
             for name, part in parts
-            if isinstance(part, Template) and not inside.isdisjoint(nodes_of(part))
+            if isinstance(part, Template) and not inside.isdisjoint(parts_of(part))
         )
         yield mark_of(last)
 
@@ -74,10 +74,9 @@ class _Annotating(cst.CSTTransformer):
             *(comma.whitespace_after for comma in commas[:-1]),
             updated_node.rbracket.whitespace_before,
         ]
-        for index, node in enumerate(nodes):
-            remarks = self._remarks.get(cst.ensure_type(node.value, cst.Name).value, Remarks())
-            spaces[index] = _above(spaces[index], remarks.above)
-            spaces[index + 1] = _behind(spaces[index + 1], remarks.behind)
+        named = [self._remarks.get(cst.ensure_type(node.value, cst.Name).value, Remarks()) for node in nodes]
+        around = zip([Remarks(), *named], spaces, [*named, Remarks()], strict=True)
+        spaces = [_commented(space, before.behind, after.above) for before, space, after in around]
         elements = [
             node.with_changes(comma=comma.with_changes(whitespace_after=space))
             for node, comma, space in zip(
@@ -91,21 +90,15 @@ class _Annotating(cst.CSTTransformer):
         )
 
 
-def _above(
-    space: cst.BaseParenthesizableWhitespace, comments: Sequence[cst.Comment]
+def _commented(
+    space: cst.BaseParenthesizableWhitespace, behind: cst.Comment | None, above: Sequence[cst.Comment]
 ) -> cst.BaseParenthesizableWhitespace:
-    if not comments:
+    """Return a line break with a comment at the end of the line before it, and comments above the line after it."""
+    if behind is None and not above:
         return space
     broken = cst.ensure_type(space, cst.ParenthesizedWhitespace)
-    lines = [cst.EmptyLine(indent=True, whitespace=broken.last_line, comment=one) for one in comments]
-    return broken.with_changes(empty_lines=[*broken.empty_lines, *lines])
-
-
-def _behind(
-    space: cst.BaseParenthesizableWhitespace, comment: cst.Comment | None
-) -> cst.BaseParenthesizableWhitespace:
-    if comment is None:
-        return space
-    broken = cst.ensure_type(space, cst.ParenthesizedWhitespace)
-    first = broken.first_line.with_changes(whitespace=_INSIDE, comment=comment)
-    return broken.with_changes(first_line=first)
+    first = broken.first_line
+    if behind is not None:
+        first = first.with_changes(whitespace=_INSIDE, comment=behind)
+    lines = [cst.EmptyLine(indent=True, whitespace=broken.last_line, comment=one) for one in above]
+    return broken.with_changes(first_line=first, empty_lines=[*broken.empty_lines, *lines])

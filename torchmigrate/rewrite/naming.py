@@ -94,11 +94,6 @@ class Naming:
         return {name for scope in self.uses.scopes.all for name in scope.bindings}
 
     @cached_property
-    def _binds_anything(self) -> bool:
-        """Whether a star import may bind any name."""
-        return any(scope.stars for scope in self.uses.scopes.all)
-
-    @cached_property
     def _imports(self) -> dict[ast.AST, Place]:
         """The place of the import statement of each `ast.alias`."""
         places = self.uses.scopes.places
@@ -130,7 +125,7 @@ class Naming:
         )
 
     def _branches_of(self, use: Use) -> set[int]:
-        """Return the branches that are certainly taken when the use runs: those around it and around its name's import."""
+        """Return the branches taken when the use runs: those around it and around its name's import."""
         own = self._own_import(use)
         return _branches(use.place) | (_branches(self._imports[own.node]) if own else set())
 
@@ -181,7 +176,7 @@ class Naming:
         return other if all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in between) else None
 
     def _beside(self, use: Use, name: str) -> Symbol | None:
-        """Return ``name`` added to the ``from`` import that the use's own name comes from, if the module is the same."""
+        """Return ``name`` added to the ``from`` import of the use's own name, if the module is the same."""
         own = self._own_import(use)
         is_alike = own and own.kind is BindingKind.FROM and own.module == name.rpartition(".")[0]
         if own is None or not is_alike or own.alternative:
@@ -191,7 +186,11 @@ class Naming:
     def _extend(self, name: str, statement: ast.stmt | None = None) -> Symbol | None:
         """Return ``name`` added to ``statement``, or else to a top-level ``from`` import of the same module."""
         module, _, leaf = name.rpartition(".")
-        if hasattr(builtins, leaf) or leaf in self._bound or self._binds_anything:
+        if (
+            hasattr(builtins, leaf)
+            or leaf in self._bound
+            or any(scope.stars for scope in self.uses.scopes.all)
+        ):
             return None
         statement = statement or self._extensible.get(module)
         return (

@@ -72,7 +72,7 @@ def fitted(node: Expression, role: Role) -> Expression:
 
 
 def unneeded(node: Expression, role: Role) -> Expression:
-    """Return the expression without parentheses that only its old ``role`` required; those of tuples and broken lines stay."""
+    """Return the expression without parentheses that only its old ``role`` required, unless it is a tuple or multi-line."""
     if len(node.lpar) != 1 or isinstance(node, cst.Tuple) or is_broken(cst.Module([]).code_for_node(node)):
         return node
     bare: Expression = node.with_changes(lpar=[], rpar=[])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from .changes import Symbol, Template
 
@@ -63,16 +63,6 @@ def shown(template: Template, text: Callable[[ast.AST], str]) -> str:
         return ", ".join(" ".join(one.split()) for one in written)
 
     return _written(template, show)
-
-
-def nodes_of(template: Template) -> Iterator[ast.expr]:
-    """Yield the nodes of the file in a template and in its nested templates."""
-    for part in template.parts.values():
-        for one in [part] if isinstance(part, (*_Single, Symbol)) else part:
-            if isinstance(one, Template):
-                yield from nodes_of(one)
-            elif isinstance(one, ast.expr):
-                yield one
 
 
 def _written(template: Template, write: Callable[[str], str]) -> str:

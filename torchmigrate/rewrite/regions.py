@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
-
-import libcst as cst
 
 from torchmigrate.model.findings import NoFix, Span
 from torchmigrate.text.source import Source
@@ -14,7 +12,7 @@ from torchmigrate.text.source import Source
 from .region import PASS, SUITE, Region
 from .statements import Stand, Statements
 
-Node = TypeVar("Node", bound=cst.CSTNode)
+_INDENT = re.compile(rb"[ \t\f]*")
 
 
 class Regions:
@@ -28,15 +26,11 @@ class Regions:
     def header(self, stand: Stand) -> Region:
         """Return the region of a compound statement's header (with decorators), or of a whole simple statement."""
         statement, source = stand.statement, self.source
-        end = (
-            self.statements.header_end(statement)
-            if isinstance(getattr(statement, "body", None), list)
-            else None
-        )
+        end = self.statements.header_end(statement)
         if end is None:
             return self.whole(stand)
         start = self.statements.start(statement)
-        line = _line_start(source, start)
+        line = source.whole_line(start).start
         if source.text.startswith(b"elif", start):
             if b"#" in source.text[start:end]:  # the comment may have to move before the whole chain
                 return self.whole(stand)
@@ -48,7 +42,7 @@ class Regions:
         return self._block_lines(self.lines(stand))
 
     def slot(self, stand: Stand) -> Region:
-        """Return the region of a statement to remove, with the comments that end its block and the blank lines after."""
+        """Return the region of a statement to remove, with the comments that end its block and blank lines after."""
         start, end = self.lines(stand)
         margin = len(self._indent(start))
         last = blank_end = end
@@ -73,7 +67,7 @@ class Regions:
         return self._block_lines(Span(first.start, last.end))
 
     def several(self, stands: Sequence[Stand]) -> tuple[Region, Stand]:
-        """Return the region from the first to the last of several statements of one block, and the last one's position."""
+        """Return the region from the first to the last of several statements of a block, and the last one's position."""
         first, *_, last = (self.on_own_lines(stand) for stand in (stands[0], stands[-1]))
         if first.block is not last.block:
             raise NoFix(
@@ -92,10 +86,8 @@ class Regions:
 
     def _indent(self, line: int) -> bytes:
         """Return the white space that the line at byte offset ``line`` begins with."""
-        text = self.source.text
-        return text[
-            line : line + len(text[line : line + 4096]) - len(text[line : line + 4096].lstrip(b" \t\f"))
-        ]
+        found = _INDENT.match(self.source.text, line)
+        return found[0] if found else b""
 
     def _block_lines(self, span: Span, gap: int = 0) -> Region:
         ends = self.source.text[span.start : span.end].endswith((b"\n", b"\r"))
@@ -105,7 +97,7 @@ class Regions:
     def opening(self, owner: ast.ClassDef) -> Region:
         """Return the region of a class's header and docstring, up to its first other statement."""
         first = owner.body[first_after_docstring(owner)]
-        start = _line_start(self.source, self.statements.start(self.statements.of(owner).statement))
+        start = self.source.whole_line(self.statements.start(self.statements.of(owner).statement)).start
         at = self.statements.start(first)
         return self._region(Span(start, at), self._prefix(start), PASS)
 
@@ -114,12 +106,12 @@ class Regions:
         stand = self.on_own_lines(stand)
         block, low = stand.block, stand.index
         high = low
-        start = _line_start(self.source, self.statements.start(block[low]))
+        start = self.source.whole_line(self.statements.start(block[low])).start
         while low and (
             self.source.span(block[low - 1]).end > start or self._is_joined(block[low - 1], block[low])
         ):
             low -= 1
-            start = _line_start(self.source, self.statements.start(block[low]))
+            start = self.source.whole_line(self.statements.start(block[low])).start
         end = self.source.whole_line(max(self.source.span(block[high]).end - 1, 0)).end
         while high + 1 < len(block) and (
             self.statements.start(block[high + 1]) < end or self._is_joined(block[high], block[high + 1])
@@ -134,11 +126,11 @@ class Regions:
         return between.lstrip(b" \t\f\\\r\n").startswith(b";")
 
     def on_own_lines(self, stand: Stand) -> Stand:
-        """Return the statement, or the innermost enclosing one that begins a line (not ``elif``, or ``f()`` in ``if x: f()``)."""
+        """Return the statement, or the innermost enclosing one that begins a line: not ``elif``, or ``f()`` in ``if x: f()``."""
         while stand.parent is not None:
             first = stand.block[0]
             start = self.statements.start(first)
-            line = _line_start(self.source, start)
+            line = self.source.whole_line(start).start
             is_continued = self.source.text.endswith((b"\\\n", b"\\\r\n", b"\\\r"), 0, line)  # as in `if x:\`
             begins = not self.source.text[line:start].strip() and not is_continued
             is_elif = self.source.text.startswith(b"elif", start) and isinstance(first, ast.If)
@@ -160,7 +152,3 @@ class Regions:
 def first_after_docstring(owner: ast.ClassDef) -> int:
     """Return the index of the first statement of a class after its docstring."""
     return 1 if ast.get_docstring(owner, clean=False) is not None and len(owner.body) > 1 else 0
-
-
-def _line_start(source: Source, offset: int) -> int:
-    return source.line_starts[source.line_of(max(offset, 0)) - 1] if source.text else 0

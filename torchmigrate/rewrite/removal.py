@@ -41,7 +41,7 @@ class Removal:
         return Unwrap(place.statement, block)
 
     def decided(self, place: Place, value: bool) -> Decide:
-        """Return the change that reduces the ``if`` or ``elif`` at ``place`` to what runs when its test is ``value``."""
+        """Return the change that reduces the ``if`` or ``elif`` at ``place`` to what runs if its test is ``value``."""
         node = place.statement
         assert isinstance(node, ast.If)
         self._let_go(place, [node.orelse if value else node.body])

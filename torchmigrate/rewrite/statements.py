@@ -14,6 +14,7 @@ from torchmigrate.text.source import Source
 _TO_COLON = re.compile(rb"(?:[^:#\r\n]|#[^\r\n]*|[\r\n])*?:")
 
 
+_BLOCK_PARTS = (ast.stmt, ast.excepthandler, ast.match_case)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -76,13 +77,17 @@ class Statements:
 
     def header_end(self, statement: ast.stmt) -> int | None:
         """Return the byte offset after the colon that ends a compound statement's header, or None if it is unclear."""
-        ends = [self._source.span(part).end for part in _header(statement)]
+        # The header of a `match` ends before its cases, without which libcst cannot parse it.
+        if isinstance(statement, ast.Match) or not isinstance(getattr(statement, "body", None), list):
+            return None
+        parts = (part for part in ast.iter_child_nodes(statement) if not isinstance(part, _BLOCK_PARTS))
+        nodes = (node for part in parts for node in ast.walk(part) if hasattr(node, "end_lineno"))
+        ends = [self._source.span(node).end for node in nodes]
         if isinstance(statement, _DEFINITIONS):
             ends.append(self._source.span(statement).start)  # of `def` or `class`, after the decorators
         if not ends:
             return None
-        after = max(ends)
-        colon = _TO_COLON.match(self._source.text, after)
+        colon = _TO_COLON.match(self._source.text, max(ends))
         return colon.end() if colon else None
 
 
@@ -94,28 +99,3 @@ def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
                 yield from (part.body for part in inner)
             elif isinstance(inner, list):
                 yield inner
-
-
-def _header(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Yield the nodes in a compound statement's header, one of which ends last in it."""
-    if isinstance(statement, (ast.If, ast.While)):
-        yield statement.test
-    elif isinstance(statement, (ast.For, ast.AsyncFor)):
-        yield statement.iter
-    elif isinstance(statement, (ast.With, ast.AsyncWith)):
-        for item in statement.items:
-            yield item.optional_vars or item.context_expr
-    elif isinstance(statement, ast.ClassDef):
-        yield from (*getattr(statement, "type_params", ()), *statement.bases, *statement.keywords)
-    elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        yield from getattr(statement, "type_params", ())
-        yield from _parameters(statement.args)
-        if statement.returns is not None:
-            yield statement.returns
-
-
-def _parameters(declared: ast.arguments) -> Iterator[ast.AST]:
-    """Yield the parameters (which include their annotations) and the default values."""
-    yield from (*declared.posonlyargs, *declared.args, *declared.kwonlyargs)
-    yield from (one for one in (declared.vararg, declared.kwarg) if one is not None)
-    yield from (one for one in (*declared.defaults, *declared.kw_defaults) if one is not None)

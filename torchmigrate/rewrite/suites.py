@@ -42,7 +42,7 @@ class Suites:
     def block(
         self, original: cst.Module | cst.IndentedBlock, updated: cst.Module | cst.IndentedBlock
     ) -> cst.CSTNode:
-        """Return a block with its statements changed; ``original`` and ``updated`` correspond statement by statement."""
+        """Return a block with its statements changed; ``original`` and ``updated`` have corresponding statements."""
         is_edge = original is self.region.block
         left = len(original.body) - (is_edge and bool(self.region.behind))
         may_be_empty = is_edge and not self.is_alone

@@ -18,7 +18,7 @@ LEFT_OUT = frozenset(
 
 @contextlib.contextmanager
 def copied(root: Path, contents: Mapping[Path, bytes]) -> Iterator[Path]:
-    """Create a copy of the folder ``root`` in which files (given by their paths below ``root``) have other ``contents``.
+    """Create a copy of the folder ``root`` in which files, given by their paths below it, have other ``contents``.
 
     Caches, the history of the repository and unreadable files are left out. Virtual environments are links to those of
     the project, so that commands in them are found. The copy is deleted at the end of the context. Raises OSError if
