@@ -132,14 +132,22 @@ class Git:
         except OSError as error:
             raise GitError(f"git cannot be run: {error.strerror}") from None
         if done.returncode:
-            reason = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-            raise GitError(f"git {arguments[0]}: {reason[0].removeprefix('fatal: ')}")
+            raise GitError(f"git {arguments[0]}: {_reason(done.stderr.decode(errors='replace'))}")
         return done.stdout
 
 
 def split_records(printed: bytes) -> list[bytes]:
     """Return the records of an output that ends each with a null byte."""
     return printed.split(b"\0")[:-1]
+
+
+def _reason(printed: str) -> str:
+    """Return the line of git's error output that tells most."""
+    lines = printed.strip().splitlines() or ["no reason given"]
+    fatal = [line.removeprefix("fatal: ") for line in lines if line.startswith("fatal: ")]
+    # In a partial clone, git would now fetch the object, with programs that the repository names.
+    hint = "; this is a partial clone, so fetch its objects first" if "promisor" in printed else ""
+    return (fatal or lines)[-1] + hint
 
 
 def _environment() -> dict[str, str]:

@@ -44,4 +44,4 @@ class Expected(Project):
         self._has_waited = True
         raise Incomplete
 
-    __contains__ = shown = folder = text = once = spelling = elsewhere = links = headers = modules = _waits
+    __contains__ = shown = text = once = spelling = elsewhere = links = headers = modules = _waits

@@ -48,9 +48,8 @@ class Linker:
             reached |= self._reached(fresh, self.paths) if fresh else set()
             scanned, reached = sorted(waiting | reached), set()
             for path in scanned:
-                with contextlib.suppress(
-                    OSError
-                ):  # a file that was readable a moment ago keeps its first result
+                # A file that was readable a moment ago keeps its first result.
+                with contextlib.suppress(OSError):
                     self.facts[path] = self.look(path, self.read(path))
 
     def _export(self, path: str) -> dict[str, str]:

@@ -82,10 +82,6 @@ class Project:
         """Return whether the file is one of the checked files."""
         return path in self._paths
 
-    def folder(self, path: str) -> list[str]:
-        """Return the checked files in one folder."""
-        return [one for one in self._paths if os.path.dirname(one) == path]
-
     def asked(self) -> Project:
         """Return the project for a rule, or its expected facts as long as it is incomplete. Raises Incomplete."""
         if self.is_complete:

@@ -169,14 +169,10 @@ class Suites:
                     ):
                         made[-1] = made[-1].with_changes(trailing_whitespace=own.trailing_whitespace)
         if before or made != [own]:
-            made[0] = made[0].with_changes(leading_lines=[])
-            first = before[0] if before else made[0]
-            first = first.with_changes(leading_lines=[*own.leading_lines, *first.leading_lines])
-            if before:
-                before[0] = first
-            else:
-                made[0] = first
-        return [*before, *made, *after]
+            first, *others = [*before, made[0].with_changes(leading_lines=[]), *made[1:]]
+            leading = [*own.leading_lines, *first.leading_lines]
+            made = [first.with_changes(leading_lines=leading), *others]
+        return [*made, *after]
 
     def _made(self, change: kinds.Insert | kinds.ReplaceStatement | kinds.Merge) -> list[Line]:
         remarks = self._remarks(change) if isinstance(change, kinds.Merge) else {}
