@@ -84,12 +84,15 @@ class Revision:
     def contents(self, names: Iterable[str]) -> dict[str, bytes]:
         """Return the contents of blobs, by their digests. Raises GitError."""
         names = list(dict.fromkeys(names))
-        said = self._git.run("cat-file", "--batch", given="".join(f"{name}\n" for name in names).encode())
+        printed = self._git.run("cat-file", "--batch", given="".join(f"{name}\n" for name in names).encode())
         found, at = {}, 0
         for name in names:
-            end = said.index(b"\n", at)
-            size = int(said[at:end].rsplit(b" ", 1)[1])
-            found[name] = said[end + 1 : end + 1 + size]
+            end = printed.index(b"\n", at)
+            facts = printed[at:end].rsplit(b" ", 1)[1]
+            if facts == b"missing":
+                raise GitError(f"the object {name} is missing in the repository")
+            size = int(facts)
+            found[name] = printed[end + 1 : end + 1 + size]
             at = end + size + 2
         return found
 
