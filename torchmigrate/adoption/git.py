@@ -81,7 +81,7 @@ class Git:
         """The real path of the work tree's root. Raises GitError."""
         return os.path.realpath(os.fsdecode(self.run("rev-parse", "--show-toplevel").rstrip(b"\n")))
 
-    def run(self, command: str, *arguments: str, given: bytes | None = None) -> bytes:
+    def run(self, command: str, *arguments: str, given: bytes = b"") -> bytes:
         """Return what a git command prints, with ``given`` as its standard input. Raises GitError."""
         return self._start(self._switched_off, command, *arguments, given=given)
 
@@ -114,7 +114,7 @@ class Git:
             if scope in (b"local", b"worktree"):
                 yield os.fsdecode(setting.partition(b"\n")[0])
 
-    def _start(self, settings: Mapping[str, str], *arguments: str, given: bytes | None = None) -> bytes:
+    def _start(self, settings: Mapping[str, str], *arguments: str, given: bytes = b"") -> bytes:
         overrides = [f"{key}={value}" for key, value in {**_SETTINGS, **settings}.items()]
         options = [word for override in overrides for word in ("-c", override)]
         try:
@@ -122,7 +122,7 @@ class Git:
                 [_program(), *options, "--no-optional-locks", "--no-pager", *arguments],
                 cwd=self._folder,
                 env=_environment(),
-                input=b"" if given is None else given,
+                input=given,
                 capture_output=True,
                 check=False,
                 timeout=_TIMEOUT,
