@@ -11,8 +11,8 @@ import libcst as cst
 from torchmigrate.model.findings import Edit
 from torchmigrate.text.source import Source
 
-from .arguments import without_comments, without_indices
 from .changes import AddImport, MoveImport, Rebind
+from .expression_edits import without_comments, without_indices
 
 
 def extended(node: cst.ImportFrom, name: str, bound: str | None = None) -> cst.ImportFrom:

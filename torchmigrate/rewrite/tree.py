@@ -15,13 +15,20 @@ import libcst as cst
 from torchmigrate.model.findings import Change, NoFix
 
 from . import changes as kinds
-from .arguments import added, dropped, joined, named, without_indices
 from .definitions import annotated, declared, undecorated
+from .expression_edits import (
+    added,
+    dropped,
+    joined,
+    named,
+    with_suffix,
+    with_text,
+    without_indices,
+    without_operands,
+)
 from .import_statements import extended
 from .layout import hang_of, outdented
 from .line_ends import is_broken
-from .literals import with_suffix, with_text
-from .operands import without_operands
 from .parentheses import fitted, parenthesized, role_of, unneeded
 from .region import Region
 from .regions import first_after_docstring

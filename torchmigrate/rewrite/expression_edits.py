@@ -1,18 +1,25 @@
-"""Arguments of libcst calls and bases of classes, removed, added and named; and other lists with commas."""
+"""Changes of libcst expressions: arguments of calls, operands of ``and`` and ``or``, and texts of string literals."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import TypeVar
 
 import libcst as cst
 
+from torchmigrate.model.findings import NoFix
+
 from .comments import lost
 from .line_ends import is_broken
+from .parentheses import Role, fitted, unneeded
 
 _Element = TypeVar("_Element", cst.ImportAlias, cst.WithItem)
 
 _SPACE = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+_SUFFIX = re.compile(r"\.\w+\Z")
+_Link = tuple["cst.BaseBooleanOp | None", cst.BaseExpression]
+"""An operand after its operator."""
 
 
 def dropped(arguments: Sequence[cst.Arg], gone: Collection[cst.Arg]) -> list[cst.Arg]:
@@ -92,3 +99,74 @@ def without_comments(space: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhi
     """Return the line break without comments and empty lines."""
     first = space.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
     return space.with_changes(first_line=first, empty_lines=[])
+
+
+def without_operands(
+    node: cst.BooleanOperation,
+    updated: cst.BooleanOperation,
+    gone: Collection[cst.BaseExpression],
+    role: Role,
+) -> cst.BaseExpression:
+    """Return ``updated`` (``node`` with changes inside) without the operands of ``node`` that are in ``gone``.
+
+    Each operand that stays keeps the operator before it, except for the first. A single operand that is left has
+    parentheses only if the ``role`` of ``node`` requires them.
+    """
+    originals, chain = _chain(node), _chain(updated)
+    kept = [link for original, link in zip(originals, chain, strict=True) if original[1] not in gone]
+    _, result = kept[0]
+    for operator, operand in kept[1:]:
+        assert operator is not None
+        result = cst.BooleanOperation(result, operator, operand)
+    if len(kept) == 1 and not node.lpar:
+        return fitted(unneeded(result, Role.LOGIC), role)
+    if len(kept) > 1 or not result.lpar:
+        result = result.with_changes(lpar=node.lpar, rpar=node.rpar)
+    return result
+
+
+def _chain(node: cst.BooleanOperation) -> list[_Link]:
+    """Return the operands of ``a and b and c``, which libcst nests, each with the operator before it."""
+    left: list[_Link]
+    inner = node.left
+    if (
+        isinstance(inner, cst.BooleanOperation)
+        and not inner.lpar
+        and type(inner.operator) is type(node.operator)
+    ):
+        left = _chain(inner)
+    else:
+        left = [(None, inner)]
+    return [*left, (node.operator, node.right)]
+
+
+def with_text(node: cst.BaseString, old: str, text: str) -> cst.BaseString:
+    """Return the literal with ``old``, which its source contains once, replaced with ``text``. Raises NoFix."""
+    if isinstance(node, cst.SimpleString) and node.value.count(old) == 1:
+        return node.with_changes(value=node.value.replace(old, text))
+    if isinstance(node, cst.ConcatenatedString):
+        left = isinstance(node.left, cst.SimpleString) and old in node.left.value
+        part = (
+            {"left": with_text(node.left, old, text)} if left else {"right": with_text(node.right, old, text)}
+        )
+        return node.with_changes(**part)
+    raise NoFix(f"the literal does not contain `{old}` exactly once")
+
+
+def with_suffix(node: cst.BaseString, suffix: str) -> cst.BaseString:
+    """Return the literal, which ends with a file name, with another suffix of that file. Raises NoFix."""
+    if isinstance(node, cst.SimpleString):
+        text = node.raw_value
+        if not _SUFFIX.search(text):
+            raise NoFix(f"`{node.value}` does not end with a file suffix")
+        renamed = node.prefix + node.quote + _SUFFIX.sub(suffix, text) + node.quote
+        return node.with_changes(value=renamed)
+    if isinstance(node, cst.FormattedString) and node.parts:
+        *others, last = node.parts
+        if isinstance(last, cst.FormattedStringText) and _SUFFIX.search(last.value):
+            return node.with_changes(
+                parts=[*others, last.with_changes(value=_SUFFIX.sub(suffix, last.value))]
+            )
+    elif isinstance(node, cst.ConcatenatedString):
+        return node.with_changes(right=with_suffix(node.right, suffix))
+    raise NoFix("the literal does not contain the end of the file name")
