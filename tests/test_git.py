@@ -133,6 +133,16 @@ def linked_work_tree() -> None:
     os.chdir("linked")
 
 
+def submodule() -> None:
+    other = str(marker().with_name("other"))
+    git("init", "--quiet", other)
+    git("-C", other, "commit", "--allow-empty", "--quiet", "-m", "empty")
+    git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other, "inner")
+    git("commit", "--quiet", "-m", "submodule")
+    git("-C", "inner", "config", "core.fsmonitor", marks())
+    git("config", "submodule.inner.ignore", "none")
+
+
 def diff_drivers() -> None:
     attribute("* diff=evil\n")
     for key in ("diff.external", "diff.evil.command", "diff.evil.textconv"):
@@ -153,6 +163,7 @@ ATTACKS: dict[Callable[[], None], list[str]] = {
     included: ["status"],
     work_tree_settings: ["status"],
     linked_work_tree: ["status"],
+    submodule: ["status"],
     diff_drivers: ["diff", "HEAD"],
     signing: ["commit", "--allow-empty", "--quiet", "-m", "."],
 }

@@ -108,9 +108,15 @@ class Suites:
         return found
 
     def _unwrapped(self, whole: Line, suite: cst.BaseSuite) -> tuple[list[Line], Lines]:
+        """Return the statements and the final comments of a suite that replaces its whole statement."""
         done = self.done.get(suite, suite)
-        assert isinstance(done, cst.BaseSuite)
-        lines, footer = lines_of(done)
+        lines: list[Line]
+        footer: Lines = []
+        if isinstance(done, cst.IndentedBlock):
+            lines, footer = _lines(done), [*done.footer]
+        else:
+            assert isinstance(done, cst.SimpleStatementSuite)
+            lines = [cst.SimpleStatementLine(done.body, trailing_whitespace=done.trailing_whitespace)]
         if is_pass(lines):
             return [], footer
         header = on_lines(lost(whole, [*whole.leading_lines, *lines, *footer]))
@@ -238,15 +244,6 @@ def without_gap(before: Sequence[cst.EmptyLine], after: Sequence[cst.EmptyLine],
 
 def _blanks(lines: Sequence[cst.EmptyLine]) -> int:
     return len([*takewhile(lambda line: line.comment is None, lines)])
-
-
-def lines_of(suite: cst.BaseSuite) -> tuple[list[Line], Lines]:
-    """Return the statements of a block, each on its own lines, and the comments that end the block."""
-    if isinstance(suite, cst.IndentedBlock):
-        return _lines(suite), [*suite.footer]
-    assert isinstance(suite, cst.SimpleStatementSuite)
-    line = cst.SimpleStatementLine(suite.body, trailing_whitespace=suite.trailing_whitespace)
-    return [line], []
 
 
 def _lines(block: cst.Module | cst.IndentedBlock) -> list[Line]:
