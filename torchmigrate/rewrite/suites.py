@@ -175,9 +175,9 @@ class Suites:
                     ):
                         made[-1] = made[-1].with_changes(trailing_whitespace=own.trailing_whitespace)
         if before or made != [own]:
-            first, *others = [*before, made[0].with_changes(leading_lines=[]), *made[1:]]
-            leading = [*own.leading_lines, *first.leading_lines]
-            made = [first.with_changes(leading_lines=leading), *others]
+            made = [*before, made[0].with_changes(leading_lines=[]), *made[1:]]
+            leading = [*own.leading_lines, *made[0].leading_lines]
+            made[0] = made[0].with_changes(leading_lines=leading)
         return [*made, *after]
 
     def _made(self, change: kinds.Insert | kinds.ReplaceStatement | kinds.Merge) -> list[Line]:
