@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, Kind, NoFix, Safety
 from torchmigrate.model.findings import Change
-from torchmigrate.rewrite.syntax import rewritten
+from torchmigrate.text.read import read
+from torchmigrate.text.source import SourceError
 
 from .._simulator.program import Program
 from .constancy import Constancy
@@ -56,8 +57,14 @@ def fix(use: Use, trap: Trap, ctx: Context) -> Fix:
 
 
 def _completes(changes: Sequence[Change], before: Traps, ctx: Context) -> bool:
-    """Return whether the changed program has a trap less, and its batches complete on either kind of communicator."""
-    program = Program.from_changed(ctx.uses, rewritten(ctx.source.tree, changes))
+    """Return whether the changed program has one trap less, and its batches complete on either kind of communicator."""
+    from torchmigrate.rewrite.rewriter import Rewriter  # libcst takes a while to import
+
+    try:
+        after = read(ctx.source.path, ctx.source.replaced(Rewriter(ctx.source).edits(changes)))
+        program = Program.from_changed(ctx.uses, after.tree)
+    except SourceError as error:
+        raise NoFix(f"the file cannot be rewritten: {error.message}") from None
     found = type(before)(program)
     program.scopes.release()
     return len(found.found) < len(before.found) and len(found.batches) > len(before.batches)
