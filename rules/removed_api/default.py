@@ -37,17 +37,10 @@ if TYPE_CHECKING:
 _CHANGES = changes.by_symbol(changes.Kind.DEFAULT)
 
 
-def _settled(change: Change) -> Iterator[str]:
-    """The calls that give the argument, as `Rule.pairs` says it."""
-    yield from (f"!{name}=" for name in change.keywords)
-    if change.position is not None:
-        yield f"<{change.position + 1}"
-
-
 rule = Rule(
     code="RM722",
     symbols=tuple(_CHANGES),
-    pairs={symbol: tuple(_settled(change)) for symbol, change in _CHANGES.items()},
+    pairs=dict.fromkeys(_CHANGES, ()),
     kinds=frozenset({Kind.CALL}),
     safety=Safety.SAFE,
 )

@@ -44,7 +44,7 @@ _SYMBOLS = ("torch.load", "torch.serialization.load")
 rule = Rule(
     code="RM721",
     symbols=_SYMBOLS,
-    pairs=dict.fromkeys(_SYMBOLS, ("!weights_only=",)),
+    pairs=dict.fromkeys(_SYMBOLS, ()),
     message="`{symbol}` without `weights_only=`: the default is `True` from torch 2.6, which refuses files that hold more "
     "than tensors and plain containers",
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),

@@ -47,7 +47,7 @@ _CHANGES = changes.of_callable(changes.Kind.PARAMETER)
 
 
 def _words(change: Change) -> Iterator[str]:
-    """What a file spells that has a call with the argument: its name as a keyword, or a word of its value."""
+    """Yield what a file spells that has a call with the argument: the keyword, or a word of its value; "" for anything."""
     if change.beside:
         yield from change.beside
         return
@@ -55,15 +55,13 @@ def _words(change: Change) -> Iterator[str]:
     if values and all(value is not None and value[1] not in ("True", "False") for value in values):
         yield from (value[1] for value in values if value is not None)
     else:
-        yield from [""] if change.position is not None else [f"{name}=" for name in change.keywords]
+        yield from [""] if change.position is not None else change.keywords
 
 
 def _of_calls(of: Sequence[Change]) -> tuple[str, ...]:
-    """What a call has to give for any of the changes to concern it, as `Rule.pairs` says it."""
+    """Identifiers of which a file must spell one for any of the changes to concern it; none: no condition."""
     words = [word for change in of for word in _words(change)]
-    places = [change.position for change in of if change.by_place and change.position is not None]
-    fewer = (f">{min(places)}",) if len(places) == len(of) else ()
-    return (*(words if all(words) else ()), *fewer)
+    return tuple(words) if all(words) else ()
 
 
 _WORDS = {symbol: _of_calls(of) for symbol, of in _CHANGES.items() if "()" not in symbol}
@@ -71,7 +69,7 @@ _WORDS = {symbol: _of_calls(of) for symbol, of in _CHANGES.items() if "()" not i
 rule = Rule(
     code="RM711",
     symbols=tuple(dict.fromkeys((*_CHANGES, *derived.BASES))),
-    pairs={"torch.optim.lr_scheduler._LRScheduler": ("verbose=",), **_WORDS},
+    pairs={"torch.optim.lr_scheduler._LRScheduler": ("verbose",), **_WORDS},
     kinds=frozenset({Kind.CALL, Kind.BASE}),
     safety=Safety.SAFE,
 )

@@ -37,7 +37,7 @@ _CHANGES = changes.by_symbol(changes.Kind.REMOVED, changes.Kind.DEPRECATED, chan
 rule = Rule(
     code="RM735",
     symbols=(_COMPILE, *_PATCHES),
-    pairs={_COMPILE: ("options=",), **dict.fromkeys(_PATCHES, ())},
+    pairs={_COMPILE: ("options",), **dict.fromkeys(_PATCHES, ())},
     kinds=frozenset({Kind.CALL}),
 )
 

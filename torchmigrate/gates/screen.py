@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.gates import kinds, languages
-from torchmigrate.gates.calls import either
 from torchmigrate.gates.gate import Gate
 from torchmigrate.gates.kinds import MAX_METADATA_BYTES
 from torchmigrate.gates.sorts import Sorts
@@ -27,9 +26,9 @@ def gate_of(rules: Iterable[Rule]) -> Gate:
     for rule in rules:
         tokens.update(symbol for symbol in rule.watched if symbol not in rule.pairs)
         for symbol, words in rule.pairs.items():
-            pairs[symbol] = either(pairs[symbol], words) if symbol in pairs else words
-    paired = {symbol: pairs[symbol] for symbol in sorted(pairs.keys() - tokens)}
-    return Gate.of(sorted(tokens), paired)
+            others = pairs.get(symbol, words)
+            pairs[symbol] = (*words, *others) if words and others else ()
+    return Gate(sorted(tokens), {symbol: words for symbol, words in pairs.items() if symbol not in tokens})
 
 
 @dataclass(frozen=True)

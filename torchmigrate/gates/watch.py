@@ -40,7 +40,7 @@ class Watch:
         self._variables = {s[1:]: s for s in symbols if s.startswith("$") and "." not in s}
         self._modules = {s[1:]: s for s in symbols if s.startswith("$") and "." in s}
         self._programs = {name: symbol for name, symbol in self._variables.items() if "-" in name}
-        self.gate = gate or Gate.of(symbols)
+        self.gate = gate or Gate(symbols)
         self._matched: dict[str, str | None] = {}
         self._pairs: set[tuple[str, ...]] = set()
         self._leaves = set(self.methods)

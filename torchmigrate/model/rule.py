@@ -51,10 +51,8 @@ class Rule:
     asks: tuple[str, ...] = ()
     """Symbols of other rules whose uses in the project this rule asks about."""
     pairs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Those of the symbols whose names are words of every program (``torch.load``): gate 1 goes by the whole name, or by the last two
-    parts, and by the words that stand here, of which a file must spell one too, if there are any; ``name=`` is a keyword,
-    which the call itself gives if all are. A call that gives the keyword of ``!name=`` is passed over, and so is one whose
-    positional arguments are not more than ``>2``, or not fewer than ``<2``, says; with ``(`` what is no call is, too."""
+    """Those of the symbols whose names are common words (``torch.load``), which the prefilter finds by their last two parts; each
+    with identifiers of which a file must spell at least one for the symbol to matter there (none: no condition)."""
     references: tuple[Sort, ...] = ()
     """What the rule wants to see of project files: the rule looks at those and not at Python modules."""
     foreign: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ _NOT_CALLED = (Kind.ANNOTATION, Kind.BASE, Kind.ISINSTANCE, Kind.IMPORT)
 
 
 def pairs(symbols: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The symbols that gate 1 finds by pairs of names; what calls give has no name of its own to stand beside."""
+    """Return `Rule.pairs` for the symbols, without attributes of what calls return, which have no owner to go by."""
     return {symbol: () for symbol in symbols if "()" not in symbol}
 
 
