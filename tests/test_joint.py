@@ -11,6 +11,7 @@ import pytest
 from tests.support import settings_of
 from torchmigrate.engine import registry
 from torchmigrate.engine.context import Context
+from torchmigrate.gates.triggers import Trigger
 from torchmigrate.model.findings import Edit, FileResult, Finding, Fix, Joint, NoFix
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity
@@ -49,6 +50,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 @pytest.fixture(autouse=True)
 def rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "rules", lambda: {RULE.code: RULE})
+    monkeypatch.setattr(registry, "triggers", lambda: [Trigger.from_rule(RULE)])
     monkeypatch.setattr(selection, "_screens", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
 

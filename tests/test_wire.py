@@ -213,7 +213,7 @@ def test_what_a_worker_sends_back_names_nothing(tmp_path: Path) -> None:
         received = sharing.received(*sent)
         assert received.scan is not None
         assert received.scan.result.findings
-        looker = Looker(Engines(profiles, Cache(None)), project, Cache(None))
+        looker = Looker(Engines(profiles), project, Cache(None))
         assert received == looker.look(item[0], Input(*item[1:]))
         for travels in (item, sent):
             names = [op.name for op, _, _ in pickletools.genops(pickle.dumps(travels, 4))]

@@ -20,7 +20,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
+from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
@@ -41,6 +41,7 @@ rule = Rule(
     code="RM722",
     symbols=tuple(_CHANGES),
     pairs=dict.fromkeys(_CHANGES, ()),
+    calls={symbol: Calls(without=frozenset(change.keywords)) for symbol, change in _CHANGES.items()},
     kinds=frozenset({Kind.CALL}),
     safety=Safety.SAFE,
 )

@@ -27,7 +27,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
+from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.rewrite.changes import AddArgument, template
 from torchmigrate.semantics.dataflow import Escape
 from torchmigrate.semantics.guards import reach
@@ -45,6 +45,7 @@ rule = Rule(
     code="RM721",
     symbols=_SYMBOLS,
     pairs=dict.fromkeys(_SYMBOLS, ()),
+    calls=dict.fromkeys(_SYMBOLS, Calls(without=frozenset(["weights_only"]))),
     message="`{symbol}` without `weights_only=`: the default is `True` from torch 2.6, which refuses files that hold more "
     "than tensors and plain containers",
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),

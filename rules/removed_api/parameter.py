@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
+from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.semantics.guards import reach
 from torchmigrate.semantics.resolve import leaf
 from torchmigrate.tables import changes
@@ -66,10 +66,19 @@ def _of_calls(of: Sequence[Change]) -> tuple[str, ...]:
 
 _WORDS = {symbol: _of_calls(of) for symbol, of in _CHANGES.items() if "()" not in symbol}
 
+
+def _calls(of: Sequence[Change]) -> Calls:
+    """Return the calls that one of the changes may concern: where none is about positional arguments, those that give a keyword."""
+    if any(change.position is not None or change.beside for change in of):
+        return Calls()
+    return Calls(giving=frozenset(name for change in of for name in change.keywords))
+
+
 rule = Rule(
     code="RM711",
     symbols=tuple(dict.fromkeys((*_CHANGES, *derived.BASES))),
     pairs={"torch.optim.lr_scheduler._LRScheduler": ("verbose",), **_WORDS},
+    calls={symbol: _calls(_CHANGES[symbol]) for symbol in _WORDS},
     kinds=frozenset({Kind.CALL, Kind.BASE}),
     safety=Safety.SAFE,
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 from torchmigrate.gates.gate import Gate
 from torchmigrate.gates.screen import gate_of
+from torchmigrate.gates.triggers import Trigger
 from torchmigrate.gates.watch import Watch
 from torchmigrate.model.options import Options
 from torchmigrate.model.rule import Rule
@@ -35,7 +36,7 @@ class RuleSet:
         self.selects = selects
         self.covers = covers
         symbols = {symbol for rule in self.rules for symbol in rule.watched}
-        self.watch = Watch(symbols, gate or gate_of(self.rules))
+        self.watch = Watch(symbols, gate or gate_of(map(Trigger.from_rule, self.rules)))
         self.on_foreign = [rule for rule in self.rules if rule.foreign]
         self.on_references = [rule for rule in self.rules if rule.references]
         self._by_symbol: dict[str, list[Rule]] = {}

@@ -12,12 +12,43 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 
 from torchmigrate.gates.pairs import Pairs
+from torchmigrate.gates.prose import in_code
 from torchmigrate.gates.words import CUSTOMARY, words_of
+from torchmigrate.model.rule import Calls
 from torchmigrate.model.symbols import segments
 
 _GENERIC = frozenset(
-    "_C amp c10d_functional compile cpu cuda device distributed export fork freeze functional ignore load nn ops optim recv "
-    "save script send Stream tensor torch trace unused utils wait xpu".split()
+    [
+        "_C",
+        "amp",
+        "c10d_functional",
+        "compile",
+        "cpu",
+        "cuda",
+        "device",
+        "distributed",
+        "export",
+        "fork",
+        "freeze",
+        "functional",
+        "ignore",
+        "load",
+        "nn",
+        "ops",
+        "optim",
+        "recv",
+        "save",
+        "script",
+        "send",
+        "Stream",
+        "tensor",
+        "torch",
+        "trace",
+        "unused",
+        "utils",
+        "wait",
+        "xpu",
+    ]
 )
 """Identifiers too common in code that has nothing to do with a symbol to be its token, if it has another one."""
 
@@ -25,11 +56,15 @@ _GENERIC = frozenset(
 class Gate:
     """The prefilter for a set of symbols.
 
-    ``paired`` are those found by pairs, each with identifiers of which a file must spell one as well (none: no condition;
-    see `torchmigrate.model.rule.Rule.pairs`).
+    ``paired`` are those found by pairs, and ``calls`` which of their calls matter, as in `torchmigrate.model.rule.Rule`.
     """
 
-    def __init__(self, symbols: Iterable[str], paired: Mapping[str, tuple[str, ...]] | None = None) -> None:
+    def __init__(
+        self,
+        symbols: Iterable[str],
+        paired: Mapping[str, tuple[str, ...]] | None = None,
+        calls: Mapping[str, Calls] | None = None,
+    ) -> None:
         symbols = list(symbols)
         self.token_of = _tokens(symbols)
         """The token of each symbol that has one; for ``torch._C._jit_*`` the prefix ``_jit_`` of an identifier."""
@@ -42,15 +77,15 @@ class Gate:
         self._prefixes = {parts[-1].encode(): parts[-2].encode() for parts in open_ended}
         """The tokens that are prefixes of identifiers, each with the identifier before it."""
         self._variables = tuple(s[1:].encode() for s in symbols if s.startswith("$") and "." not in s)
-        self._pairs = Pairs(paired or {})
+        self._pairs = Pairs(paired or {}, calls or {})
 
     def passes(self, text: bytes) -> bool:
-        """Return whether the text mentions torch and spells a token or a pair, or an environment variable.
+        """Return whether the text mentions torch and its code spells a token or a pair, or an environment variable.
 
         A variable needs no torch beside it: a launcher sets it for another process.
         """
         if b"torch" in text:
-            return bool(self.positions(text))
+            return next(in_code(self.positions(text), text), None) is not None
         return (b"TORCH" in text or b"NCCL_" in text) and any(name in text for name in self._variables)
 
     def positions(self, text: bytes) -> list[int]:
@@ -76,7 +111,7 @@ class Gate:
 
 @lru_cache(maxsize=1)  # a file is asked whether it has any, and then for their lines
 def _positions(gate: Gate, text: bytes) -> list[int]:
-    return list(gate._find(text))
+    return sorted(gate._find(text))
 
 
 def _needed_beside(token: str, symbols: list[str]) -> list[frozenset[bytes]]:

@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import chain, pairwise
 
+from torchmigrate.gates.calls import may_matter
 from torchmigrate.gates.words import CUSTOMARY, Words, last_word, words_of
+from torchmigrate.model.rule import Calls
 
 _APART = re.compile(rb"\.(?:(?<=[\s\\]\.)[\s\\]*|[\s\\]+)(\w+)")
 """A name with a blank, or the end of a line, before or behind its dot."""
@@ -28,6 +30,7 @@ _NAMED_IN_STRING = tuple(
 )
 """``getattr(torch, "load")`` and ``patch.object(torch, "load")``; two patterns, since `re` searches for their first letters."""
 
+_ALL = Calls()
 _ANY = b""
 """The owner of an attribute of any object."""
 
@@ -38,9 +41,11 @@ Owners = dict[bytes, frozenset[bytes]]
 class Pairs:
     """Finds symbols in files by their last two parts: an owner and a name."""
 
-    def __init__(self, symbols: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(self, symbols: Mapping[str, tuple[str, ...]], calls: Mapping[str, Calls]) -> None:
         self._owners: dict[bytes, Owners] = {}
         """By the last part of a symbol."""
+        self._calls: dict[tuple[bytes, bytes], Calls] = {}
+        """By an owner and a name, which calls matter."""
         self._symbols = frozenset(symbol.lstrip("$").removesuffix(".*").encode() for symbol in symbols)
         for symbol, needed in symbols.items():
             above, _, name = symbol.lstrip("$").removesuffix(".*").encode().rpartition(b".")
@@ -48,6 +53,8 @@ class Pairs:
             owner, words = above.rpartition(b".")[2], frozenset(word.encode() for word in needed)
             others = owners.get(owner, words)
             owners[owner] = words | others if words and others else frozenset()
+            matter = calls.get(symbol, Calls())
+            self._calls[owner, name] = self._calls.get((owner, name), matter).joined(matter)
         self._names = frozenset(self._owners)
         self._above = frozenset((b"", *(owner for owners in self._owners.values() for owner in owners)))
         """What may precede a blank behind its dot: an owner, or nothing."""
@@ -57,25 +64,32 @@ class Pairs:
         words = words_of(text)
         if self._names.isdisjoint(words.all):
             return
-        for owner, name in frozenset(self._find_pairs(text, words)):
+        for owner, name, calls in frozenset(self._find_pairs(text, words)):
             for match in _pair(owner, name).finditer(text):
-                yield match.end() - len(name)
+                if calls == _ALL or may_matter(calls, text, match.end()):
+                    yield match.end() - len(name)
 
-    def _find_pairs(self, text: bytes, words: Words) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the pairs that the text spells; the owner is empty where the name alone matters."""
+    def _find_pairs(self, text: bytes, words: Words) -> Iterator[tuple[bytes, bytes, Calls]]:
+        """Yield the pairs that the text spells, with the calls that matter.
+
+        The owner is empty where the name alone matters.
+        """
         aliases = _find_aliases(text)
         for owner, name in self._find_adjacent(text, words):
-            if any(self._fits(one, name, words) for one in (owner, *aliases.get(owner, ()))):
-                yield owner, name
+            for one in (owner, *aliases.get(owner, ())):
+                known = self._known_owner(one, name, words)
+                if known is not None:
+                    yield owner, name, self._calls[known, name]
         for owner, name in chain.from_iterable(pattern.findall(text) for pattern in _NAMED_IN_STRING):
-            if self._fits(owner, name, words):
-                yield _ANY, name
+            if self._known_owner(owner, name, words) is not None:
+                yield _ANY, name, _ALL
         for module, listed in _FROM.findall(text):
             owner = module.rpartition(b".")[2]
             for name in _IMPORTED.findall(listed):
                 for one in words.all & self._names if name == b"*" else (name,):
-                    if module + b"." + one in self._symbols and self._fits(owner, one, words):
-                        yield _ANY, one
+                    is_symbol = module + b"." + one in self._symbols
+                    if is_symbol and self._known_owner(owner, one, words) is not None:
+                        yield _ANY, one, _ALL
 
     def _find_adjacent(self, text: bytes, words: Words) -> Iterator[tuple[bytes, bytes]]:
         is_apart = False
@@ -91,12 +105,15 @@ class Pairs:
         for match in _APART.finditer(text) if is_apart else ():
             yield last_word(text, match.start()), match[1]
 
-    def _fits(self, owner: bytes, name: bytes, words: Words) -> bool:
+    def _known_owner(self, owner: bytes, name: bytes, words: Words) -> bytes | None:
+        """Return the owner, or `_ANY`, with which the name is a pair that matters in this file; else None."""
         owners = self._owners.get(name)
         if owners is None:
-            return False
-        needed = owners.get(owner if owner in owners else _ANY)
-        return needed is not None and (not needed or not needed.isdisjoint(words.all))
+            return None
+        owner = owner if owner in owners else _ANY
+        needed = owners.get(owner)
+        matters = needed is not None and (not needed or not needed.isdisjoint(words.all))
+        return owner if matters else None
 
 
 @cache

@@ -5,7 +5,7 @@ No rule is needed to ask: a run over files that are all turned away loads none, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,22 +13,28 @@ from torchmigrate.gates import kinds, languages
 from torchmigrate.gates.gate import Gate
 from torchmigrate.gates.kinds import MAX_METADATA_BYTES
 from torchmigrate.gates.sorts import Sorts
+from torchmigrate.model.rule import Calls
 from torchmigrate.text.directives import MARK
 
 if TYPE_CHECKING:
-    from torchmigrate.model.rule import Rule
+    from torchmigrate.gates.triggers import Trigger
 
 
-def gate_of(rules: Iterable[Rule]) -> Gate:
-    """The gate for the symbols that the rules watch."""
+def gate_of(triggers: Iterable[Trigger]) -> Gate:
+    """Return the prefilter for the symbols that rules watch."""
     tokens: set[str] = set()
     pairs: dict[str, tuple[str, ...]] = {}
-    for rule in rules:
-        tokens.update(symbol for symbol in rule.watched if symbol not in rule.pairs)
-        for symbol, words in rule.pairs.items():
+    calls: dict[str, Calls] = {}
+    for one in triggers:
+        tokens.update(one.symbols)
+        for symbol, words in one.pairs.items():
             others = pairs.get(symbol, words)
             pairs[symbol] = (*words, *others) if words and others else ()
-    return Gate(sorted(tokens), {symbol: words for symbol, words in pairs.items() if symbol not in tokens})
+            matter = one.calls.get(symbol, Calls())
+            calls[symbol] = calls.get(symbol, matter).joined(matter)
+    return Gate(
+        sorted(tokens), {symbol: words for symbol, words in pairs.items() if symbol not in tokens}, calls
+    )
 
 
 @dataclass(frozen=True)
@@ -40,10 +46,9 @@ class Screen:
     sorts: Sorts
 
     @classmethod
-    def of(cls, rules: Iterable[Rule]) -> Screen:
-        """The screen for these rules."""
-        rules = list(rules)
-        return cls(gate_of(rules), Sorts.of(rules))
+    def of(cls, triggers: Collection[Trigger]) -> Screen:
+        """Return the prefilter of rules with these triggers."""
+        return cls(gate_of(triggers), Sorts.of(triggers))
 
     def concerns(self, path: str, data: bytes) -> bool:
         """Whether a rule may have something to say of a file with this content."""

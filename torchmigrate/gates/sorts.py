@@ -9,7 +9,7 @@ from torchmigrate.gates import kinds, languages
 from torchmigrate.gates.kinds import SUFFIXES
 
 if TYPE_CHECKING:
-    from torchmigrate.model.rule import Rule
+    from torchmigrate.gates.triggers import Trigger
 
 
 class Sorts(NamedTuple):
@@ -23,12 +23,12 @@ class Sorts(NamedTuple):
     """Files in other languages."""
 
     @classmethod
-    def of(cls, rules: Collection[Rule]) -> Sorts:
-        """Those of these rules."""
+    def of(cls, triggers: Collection[Trigger]) -> Sorts:
+        """Return the sorts of files that rules with these triggers look into."""
         return cls(
-            any(rule.is_of_modules for rule in rules),
-            any(rule.references for rule in rules),
-            any(rule.foreign for rule in rules),
+            any(one.modules for one in triggers),
+            any(one.documents for one in triggers),
+            any(one.foreign for one in triggers),
         )
 
     def wants(self, path: str) -> bool:

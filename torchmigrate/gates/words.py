@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import repeat
 from typing import NamedTuple
 
 _NAMES = bytes(byte if chr(byte).isalnum() or byte in b"_." or byte > 127 else 32 for byte in range(256))
@@ -30,8 +31,10 @@ class Words(NamedTuple):
 def words_of(text: bytes) -> Words:
     """Return the identifiers and dotted names of a text."""
     chains = frozenset(text.translate(_NAMES).split())
-    dotted = tuple(chain.split(b".") for chain in chains if b"." in chain)
-    return Words(dotted, chains.union(*dotted))
+    dotted = [chain for chain in chains if b"." in chain]
+    # One split of all of them takes half the time of a union of many small lists.
+    words = chains.union(b".".join(dotted).split(b"."))
+    return Words(tuple(map(bytes.split, dotted, repeat(b"."))), words)
 
 
 def last_word(text: bytes, end: int) -> bytes:

@@ -7,12 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from torchmigrate.model.versions import Version, render
 from torchmigrate.model.vocabulary import Kind, Safety, Sort
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Calls(NamedTuple):
+    """The calls of a symbol that matter to a rule."""
+
+    giving: frozenset[str] = frozenset()
+    """Keywords of which the call has to give one; none: it need not."""
+    without: frozenset[str] = frozenset()
+    """Keywords of which the call gives none."""
+
+    def joined(self, other: Calls) -> Calls:
+        """Return the calls that matter to this rule or to another one."""
+        giving = self.giving | other.giving if self.giving and other.giving else frozenset[str]()
+        return Calls(giving, self.without & other.without)
 
 
 @dataclass(eq=False, slots=True)
@@ -53,6 +67,8 @@ class Rule:
     pairs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Those of the symbols whose names are common words (``torch.load``), which the prefilter finds by their last two parts; each
     with identifiers of which a file must spell at least one for the symbol to matter there (none: no condition)."""
+    calls: Mapping[str, Calls] = field(default_factory=dict)
+    """Which calls of those symbols matter, where not all do; a use that is no call matters in any case."""
     references: tuple[Sort, ...] = ()
     """What the rule wants to see of project files: the rule looks at those and not at Python modules."""
     foreign: tuple[str, ...] = ()

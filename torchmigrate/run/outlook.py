@@ -115,7 +115,7 @@ def _all(scanner: Scanner, files: dict[str, Input], edits: bool) -> Iterator[tup
 
 def _work(profiles: Mapping[str, Profile], project: Project, edits: bool) -> Callable[[sharing.Item], bytes]:
     """The work of a process: the outlook of one file; nothing of one that cannot be read, which the scan has said."""
-    engines = Engines(profiles, Cache(None))
+    engines = Engines(profiles)
 
     def look(item: sharing.Item) -> bytes:
         place, shown, data = item

@@ -15,6 +15,7 @@ from torchmigrate.settings.settings import Settings
 if TYPE_CHECKING:
     from torchmigrate.engine.ruleset import RuleSet
     from torchmigrate.gates.screen import Screen
+    from torchmigrate.gates.triggers import Trigger
     from torchmigrate.model.options import Options
     from torchmigrate.model.rule import Rule
 
@@ -36,6 +37,18 @@ class Selection:
         return {code: rule for one in self._settings for code, rule in registry.selected(one).items()}
 
     @cached_property
+    def _triggers(self) -> list[Trigger]:
+        """What these rules look for. Raises ConfigError for a selector that fits no rule."""
+        every = registry.triggers()
+        for one in self._settings:
+            registry.check_selectors(one, every)
+        return [
+            one
+            for one in every
+            if any(settings.selects(one.code, one.family, one.default) for settings in self._settings)
+        ]
+
+    @cached_property
     def key(self) -> bytes:
         """Tells the rules, and the tool, from others."""
         return digest(fingerprint(), *sorted({_choice(settings) for settings in self._settings}))
@@ -45,32 +58,27 @@ class Selection:
         key = self._keyed(b"sorts")
         kept = cache.get(key, Sorts)
         if kept is None:
-            kept = self.screen(cache).sorts
+            kept = Sorts.of(self._triggers)
             cache.put(key, kept)
         return kept
 
-    def screen(self, cache: Cache) -> Screen:
-        """Gate 1 for these rules. Raises ConfigError for a selector that fits no rule."""
+    @property
+    def screen(self) -> Screen:
+        """The prefilter of these rules. Raises ConfigError for a selector that fits no rule."""
         key = self._keyed(b"screen")
         if key not in _screens:
             from torchmigrate.gates.screen import Screen
 
-            made = cache.get(key, Screen)
-            if made is None:  # else the selectors fitted when it was made
-                for one in self._settings:
-                    registry.check_selectors(one, registry.rules().values())
-                made = Screen.of(self.rules.values())
-                cache.put(key, made)
-            _screens[key] = made
+            _screens[key] = Screen.of(self._triggers)
         return _screens[key]
 
-    def rule_set(self, settings: Settings, options: Options, cache: Cache) -> RuleSet:
+    def rule_set(self, settings: Settings, options: Options) -> RuleSet:
         """These rules, of which those run that ``settings`` select."""
         key = self._keyed(b"rules")
         if key not in _rule_sets:
             from torchmigrate.engine.ruleset import RuleSet
 
-            _rule_sets[key] = RuleSet(self.rules.values(), options, gate=self.screen(cache).gate)
+            _rule_sets[key] = RuleSet(self.rules.values(), options, gate=self.screen.gate)
         return _rule_sets[key].under(options, partial(self.selects, settings), partial(self.covers, settings))
 
     def _keyed(self, what: bytes) -> bytes:

@@ -65,7 +65,7 @@ def work(
 ) -> Callable[[Item], Sent]:
     """The work of a worker process: looks with what is known of the project, and of the cache in a folder."""
     cache = Cache(folder)
-    looker = Looker(Engines(profiles, cache), project, cache)
+    looker = Looker(Engines(profiles), project, cache)
     looker.awaited = awaited
     looker.garbage.__enter__()
 
