@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from torchmigrate.gates.gate import Gate
+from torchmigrate.gates.triggers import listed
+from torchmigrate.model.rule import Calls
 
-PAIRS = Gate(
-    (),
-    {
-        "torch.load": (),
-        "torch.cuda.amp.autocast": (),
-        "torch.nn.functional.upsample": (),
-        "torch._six.*": (),
-        "functorch.vmap": (),
-        "torch.nn.MSELoss": ("size_average",),
-        ".storage": (".data_ptr",),
-    },
-)
+SYMBOLS: dict[str, tuple[str, ...]] = {
+    "torch.load": (),
+    "torch.cuda.amp.autocast": (),
+    "torch.nn.functional.upsample": (),
+    "torch._six.*": (),
+    "functorch.vmap": (),
+    "torch.nn.MSELoss": ("size_average",),
+    ".storage": (".data_ptr",),
+}
+PAIRS = Gate((), [(listed(SYMBOLS), {})])
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,61 @@ def test_what_spells_a_pair_passes(text: str) -> None:
 )
 def test_what_does_not_is_turned_away(text: str) -> None:
     assert not PAIRS.passes(text.encode())
+
+
+CALLS = Gate(
+    (),
+    [
+        (
+            listed({"torch.load": (), "torch.flatten": ("dims", "out_dim")}),
+            {
+                "torch.load": Calls(without=frozenset(["weights_only"])),
+                "torch.flatten": Calls(giving=frozenset(["dims", "out_dim"])),
+            },
+        )
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch.load(f)",
+        "torch.load",
+        "torch.load(f, **options)",
+        "torch.load(f, weights_only == True)",
+        "torch.load(f, g(weights_only=True))",
+        "torch.load(f, 'weights_only=True')",
+        "torch.load(f,\n    # weights_only=True\n)",
+        "torch.load(f, weights_only=True)\ntorch.load(g)",
+        "torch.load(f, map_location={')': weights_only(1)})",
+        "torch.load(" + "[" * 2000 + "weights_only=True" * 200,
+        "from torch import load\nload(f, weights_only=True)",
+        "getattr(torch, 'load')(f, weights_only=True)",
+        "torch.flatten(x, dims=d)",
+        "torch.flatten(x, 1, out_dim\\\n = 'a')",
+        "partial(torch.flatten, dims=d)",
+    ],
+)
+def test_calls_that_matter_pass(text: str) -> None:
+    assert CALLS.passes(text.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch.load(f, weights_only=True)",
+        "torch \\\n .load (f, map_location=')',  # (\n    weights_only = False)",
+        "import torch as th\nth.load(g(1, 2), weights_only=w)",
+        "torch.load(\n    f'''(''' \"(\" '\\'(',\n    weights_only=True,\n)",
+        "torch.flatten(x, start_dim=1)  # dims=",
+    ],
+)
+def test_calls_that_are_settled_do_not(text: str) -> None:
+    assert not CALLS.passes(text.encode())
+
+
+def test_a_call_matters_that_matters_to_one_rule() -> None:
+    one, other = Calls(frozenset("a"), frozenset("b")), Calls(frozenset("c"), frozenset("bd"))
+    assert one.joined(other) == Calls(frozenset("ac"), frozenset("b"))
+    assert one.joined(Calls()) == Calls()

@@ -17,6 +17,7 @@ _OBJECTS = 200_000
 def main() -> None:
     """Runs the command line and exits with its status; Ctrl-C says nothing, from the first import on."""
     gc.set_threshold(_OBJECTS)
+    sys.unraisablehook = _say_what_is_lost
     try:
         from torchmigrate.cli import commands
 
@@ -26,6 +27,12 @@ def main() -> None:
     except SystemExit as end:
         _leave(end.code)
         raise
+
+
+def _say_what_is_lost(lost: sys.UnraisableHookArgs) -> None:
+    # An interrupt may fall into a callback of the import system, which Python would show with a traceback.
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
 
 
 def _leave(status: object) -> None:

@@ -53,6 +53,7 @@ def rules() -> Mapping[str, Rule]:
     return dict(sorted(found.items()))
 
 
+@cache
 def triggers() -> list[Trigger]:
     """Return what each rule looks for, by recorded data where that is up to date and all rules are this package's own."""
     if not offered():
@@ -71,7 +72,7 @@ def state() -> str:
         spec = importlib.util.find_spec(f"torchmigrate.{name}")
         for folder in (spec.submodule_search_locations or ()) if spec else ():
             files = source_files(folder)
-            lines += [f"{os.path.relpath(path, folder)} {status.st_size}" for path, status in files]
+            lines += [f"{path[len(folder) :]} {status.st_size}" for path, status in files]
     text = "\n".join(sorted(lines)).replace(os.sep, "/")
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

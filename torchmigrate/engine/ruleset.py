@@ -36,7 +36,7 @@ class RuleSet:
         self.selects = selects
         self.covers = covers
         symbols = {symbol for rule in self.rules for symbol in rule.watched}
-        self.watch = Watch(symbols, gate or gate_of(map(Trigger.from_rule, self.rules)))
+        self.watch = Watch(symbols, gate or gate_of([*map(Trigger.from_rule, self.rules)]))
         self.on_foreign = [rule for rule in self.rules if rule.foreign]
         self.on_references = [rule for rule in self.rules if rule.references]
         self._by_symbol: dict[str, list[Rule]] = {}

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 
-from torchmigrate.gates.pairs import Pairs
+from torchmigrate.gates.pairs import Listing, Pairs
 from torchmigrate.gates.prose import in_code
 from torchmigrate.gates.words import CUSTOMARY, words_of
 from torchmigrate.model.rule import Calls
@@ -56,14 +56,13 @@ _GENERIC = frozenset(
 class Gate:
     """The prefilter for a set of symbols.
 
-    ``paired`` are those found by pairs, and ``calls`` which of their calls matter, as in `torchmigrate.model.rule.Rule`.
+    ``paired`` lists those found by pairs, with the calls that matter; see `torchmigrate.model.rule.Rule`.
     """
 
     def __init__(
         self,
         symbols: Iterable[str],
-        paired: Mapping[str, tuple[str, ...]] | None = None,
-        calls: Mapping[str, Calls] | None = None,
+        paired: Iterable[tuple[Listing, Mapping[str, Calls]]] = (),
     ) -> None:
         symbols = list(symbols)
         self.token_of = _tokens(symbols)
@@ -77,7 +76,7 @@ class Gate:
         self._prefixes = {parts[-1].encode(): parts[-2].encode() for parts in open_ended}
         """The tokens that are prefixes of identifiers, each with the identifier before it."""
         self._variables = tuple(s[1:].encode() for s in symbols if s.startswith("$") and "." not in s)
-        self._pairs = Pairs(paired or {}, calls or {})
+        self._pairs = Pairs(paired, self.token_of)
 
     def passes(self, text: bytes) -> bool:
         """Return whether the text mentions torch and its code spells a token or a pair, or an environment variable.

@@ -8,9 +8,10 @@ with the number of symbols.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache, cached_property
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 from torchmigrate.gates.calls import may_matter
 from torchmigrate.gates.words import CUSTOMARY, Words, last_word, words_of
@@ -34,30 +35,79 @@ _ALL = Calls()
 _ANY = b""
 """The owner of an attribute of any object."""
 
-Owners = dict[bytes, frozenset[bytes]]
-"""What may stand before a name, each with identifiers of which the file must spell one as well (none: no condition)."""
+Listing = Mapping[str, Mapping[str, str]]
+"""Symbols in the short form in which they are recorded: identifiers of which a file must spell one as well (none: no
+condition), the parts of symbols before the last, and the last parts, each separated by spaces."""
+
+
+class _Owner(NamedTuple):
+    """What may stand before a name."""
+
+    needed: frozenset[bytes]
+    """Identifiers of which the file must spell one as well; none: no condition."""
+    calls: Calls
+    """The calls that matter."""
+
+
+class _Name(NamedTuple):
+    """What is known of all symbols with the same last part."""
+
+    owners: dict[bytes, _Owner]
+    """By the last but one part."""
+    modules: frozenset[bytes]
+    """All that precedes the last part in one of the symbols."""
 
 
 class Pairs:
-    """Finds symbols in files by their last two parts: an owner and a name."""
+    """Finds symbols in files by their last two parts: an owner and a name.
 
-    def __init__(self, symbols: Mapping[str, tuple[str, ...]], calls: Mapping[str, Calls]) -> None:
-        self._owners: dict[bytes, Owners] = {}
-        """By the last part of a symbol."""
-        self._calls: dict[tuple[bytes, bytes], Calls] = {}
-        """By an owner and a name, which calls matter."""
-        self._symbols = frozenset(symbol.lstrip("$").removesuffix(".*").encode() for symbol in symbols)
-        for symbol, needed in symbols.items():
-            above, _, name = symbol.lstrip("$").removesuffix(".*").encode().rpartition(b".")
-            owners = self._owners.setdefault(name, {})
-            owner, words = above.rpartition(b".")[2], frozenset(word.encode() for word in needed)
-            others = owners.get(owner, words)
-            owners[owner] = words | others if words and others else frozenset()
-            matter = calls.get(symbol, Calls())
-            self._calls[owner, name] = self._calls.get((owner, name), matter).joined(matter)
-        self._names = frozenset(self._owners)
-        self._above = frozenset((b"", *(owner for owners in self._owners.values() for owner in owners)))
-        """What may precede a blank behind its dot: an owner, or nothing."""
+    ``left_out`` are symbols that are listed and not to be found.
+    """
+
+    def __init__(
+        self, listings: Iterable[tuple[Listing, Mapping[str, Calls]]], left_out: Collection[str] = ()
+    ) -> None:
+        self._left_out = left_out
+        self._by_name: dict[str, list[tuple[str, str, Mapping[str, Calls]]]] = {}
+        for listing, calls in listings:
+            for needed, by_module in listing.items():
+                for module, names in by_module.items():
+                    for name in names.split():
+                        self._by_name.setdefault(name, []).append((module, needed, calls))
+        for module, needed, calls in self._by_name.pop("*", ()):  # whatever is in a module: its name tells
+            above, _, name = module.rpartition(".")
+            self._by_name.setdefault(name, []).append((above, needed, calls))
+        self._names = frozenset("\n".join(self._by_name).encode().split())
+        # A run over few files asks for few of the thousands of names.
+        self._known: dict[bytes, _Name] = {}
+
+    def _name(self, name: bytes) -> _Name:
+        if name not in self._known:
+            owners: dict[bytes, _Owner] = {}
+            entries = [
+                one
+                for one in self._by_name[name.decode()]
+                if self._symbol(one[0], name) not in self._left_out
+            ]
+            for module, spelled, calls in entries:
+                owner, needed = module.rpartition(".")[2].encode(), frozenset(spelled.encode().split())
+                matter = calls.get(self._symbol(module, name), _ALL)
+                if other := owners.get(owner):
+                    needed = needed | other.needed if needed and other.needed else frozenset()
+                    matter = matter.joined(other.calls)
+                owners[owner] = _Owner(needed, matter)
+            self._known[name] = _Name(owners, frozenset(one[0].lstrip("$").encode() for one in entries))
+        return self._known[name]
+
+    @staticmethod
+    def _symbol(module: str, name: bytes) -> str:
+        return f"{module}.{name.decode()}"
+
+    @cached_property
+    def _above(self) -> frozenset[bytes]:
+        """Return what may precede a blank behind its dot: an owner, or nothing."""
+        modules = {module for entries in self._by_name.values() for module, _, _ in entries}
+        return frozenset((b"", *(module.rpartition(".")[2].encode() for module in modules)))
 
     def find(self, text: bytes) -> Iterator[int]:
         """Yield the byte offsets of the names of all pairs in the text."""
@@ -77,18 +127,16 @@ class Pairs:
         aliases = _find_aliases(text)
         for owner, name in self._find_adjacent(text, words):
             for one in (owner, *aliases.get(owner, ())):
-                known = self._known_owner(one, name, words)
-                if known is not None:
-                    yield owner, name, self._calls[known, name]
+                if (known := self._owner(one, name, words)) is not None:
+                    yield owner, name, known.calls
         for owner, name in chain.from_iterable(pattern.findall(text) for pattern in _NAMED_IN_STRING):
-            if self._known_owner(owner, name, words) is not None:
+            if self._owner(owner, name, words) is not None:
                 yield _ANY, name, _ALL
         for module, listed in _FROM.findall(text):
             owner = module.rpartition(b".")[2]
             for name in _IMPORTED.findall(listed):
                 for one in words.all & self._names if name == b"*" else (name,):
-                    is_symbol = module + b"." + one in self._symbols
-                    if is_symbol and self._known_owner(owner, one, words) is not None:
+                    if self._owner(owner, one, words) is not None and module in self._name(one).modules:
                         yield _ANY, one, _ALL
 
     def _find_adjacent(self, text: bytes, words: Words) -> Iterator[tuple[bytes, bytes]]:
@@ -99,21 +147,21 @@ class Pairs:
             if not self._names.isdisjoint(parts):
                 is_apart = is_apart or not parts[0]
                 is_full = parts[0] in (b"torch", b"functorch")
-                for end, pair in enumerate(pairwise(parts), 2):
-                    if not is_full or b".".join(parts[:end]) in self._symbols:
-                        yield pair
+                for end, (owner, name) in enumerate(pairwise(parts), 1):
+                    if name in self._names and not (
+                        is_full and b".".join(parts[:end]) not in self._name(name).modules
+                    ):
+                        yield owner, name
         for match in _APART.finditer(text) if is_apart else ():
             yield last_word(text, match.start()), match[1]
 
-    def _known_owner(self, owner: bytes, name: bytes, words: Words) -> bytes | None:
-        """Return the owner, or `_ANY`, with which the name is a pair that matters in this file; else None."""
-        owners = self._owners.get(name)
-        if owners is None:
+    def _owner(self, owner: bytes, name: bytes, words: Words) -> _Owner | None:
+        """Return what is known of the owner of a name, or of any owner, if the file has what is needed; else None."""
+        if name not in self._names:
             return None
-        owner = owner if owner in owners else _ANY
-        needed = owners.get(owner)
-        matters = needed is not None and (not needed or not needed.isdisjoint(words.all))
-        return owner if matters else None
+        owners = self._name(name).owners
+        found = owners.get(owner) or owners.get(_ANY)
+        return found if found and (not found.needed or not found.needed.isdisjoint(words.all)) else None
 
 
 @cache

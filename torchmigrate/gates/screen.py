@@ -5,7 +5,7 @@ No rule is needed to ask: a run over files that are all turned away loads none, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,28 +13,16 @@ from torchmigrate.gates import kinds, languages
 from torchmigrate.gates.gate import Gate
 from torchmigrate.gates.kinds import MAX_METADATA_BYTES
 from torchmigrate.gates.sorts import Sorts
-from torchmigrate.model.rule import Calls
 from torchmigrate.text.directives import MARK
 
 if TYPE_CHECKING:
     from torchmigrate.gates.triggers import Trigger
 
 
-def gate_of(triggers: Iterable[Trigger]) -> Gate:
+def gate_of(triggers: Collection[Trigger]) -> Gate:
     """Return the prefilter for the symbols that rules watch."""
-    tokens: set[str] = set()
-    pairs: dict[str, tuple[str, ...]] = {}
-    calls: dict[str, Calls] = {}
-    for one in triggers:
-        tokens.update(one.symbols)
-        for symbol, words in one.pairs.items():
-            others = pairs.get(symbol, words)
-            pairs[symbol] = (*words, *others) if words and others else ()
-            matter = one.calls.get(symbol, Calls())
-            calls[symbol] = calls.get(symbol, matter).joined(matter)
-    return Gate(
-        sorted(tokens), {symbol: words for symbol, words in pairs.items() if symbol not in tokens}, calls
-    )
+    symbols = {symbol for one in triggers for symbol in one.symbols}
+    return Gate(sorted(symbols), [(one.pairs, one.calls) for one in triggers])
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from torchmigrate.gates.pairs import Listing
 from torchmigrate.model.rule import Calls
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Trigger(NamedTuple):
     """… and into files in other languages."""
     symbols: tuple[str, ...]
     """The watched symbols but for those in ``pairs``."""
-    pairs: Mapping[str, tuple[str, ...]]
+    pairs: Listing
     calls: Mapping[str, Calls]
     """This and ``pairs`` as in `torchmigrate.model.rule.Rule`."""
 
@@ -48,7 +49,7 @@ class Trigger(NamedTuple):
             bool(rule.references),
             bool(rule.foreign),
             tuple(symbol for symbol in rule.watched if symbol not in rule.pairs),
-            rule.pairs,
+            listed(rule.pairs),
             rule.calls,
         )
 
@@ -65,7 +66,7 @@ def load(state: str) -> list[Trigger] | None:
     if recorded["state"] != state:
         return None
     return [
-        Trigger(*head, tuple(symbols), _symbols_of(pairs), _calls_of(calls))
+        Trigger(*head, tuple(symbols), pairs, _calls_of(calls))
         for *head, symbols, pairs, calls in recorded["rules"]
     ]
 
@@ -74,17 +75,18 @@ def render(triggers: Iterable[Trigger], state: str) -> str:
     """Return the text of ``triggers.json``, with a line for each rule."""
     import json
 
-    rules = (json.dumps([*one[:6], one.symbols, _listed(one.pairs), _plain(one.calls)]) for one in triggers)
+    rules = (json.dumps([*one[:6], one.symbols, one.pairs, _plain(one.calls)]) for one in triggers)
     return f'{{"state": "{state}", "rules": [\n' + ",\n".join(rules) + "\n]}\n"
 
 
-def _listed(pairs: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, str]]:
-    """Return the last parts of symbols by what they need beside them and by their other parts."""
-    listed: dict[str, dict[str, Any]] = {}
+def listed(pairs: Mapping[str, tuple[str, ...]]) -> Listing:
+    """Return symbols, given with what a file must spell as well, in the form in which they are recorded."""
+    found: dict[str, dict[str, str]] = {}
     for symbol, needed in pairs.items():
         above, _, name = symbol.rpartition(".")
-        listed.setdefault(" ".join(needed), {}).setdefault(above, []).append(name)
-    return {needed: {above: " ".join(names) for above, names in of.items()} for needed, of in listed.items()}
+        names = found.setdefault(" ".join(needed), {})
+        names[above] = f"{names[above]} {name}" if above in names else name
+    return found
 
 
 def _plain(calls: Mapping[str, Calls]) -> dict[str, list[list[str]]]:
@@ -93,13 +95,3 @@ def _plain(calls: Mapping[str, Calls]) -> dict[str, list[list[str]]]:
 
 def _calls_of(plain: Mapping[str, list[list[str]]]) -> dict[str, Calls]:
     return {symbol: Calls(*map(frozenset, keywords)) for symbol, keywords in plain.items()}
-
-
-def _symbols_of(listed: Mapping[str, Mapping[str, str]]) -> dict[str, tuple[str, ...]]:
-    return {
-        f"{above}.{name}": words
-        for needed, names_by_module in listed.items()
-        for words in (tuple(needed.split()),)
-        for above, names in names_by_module.items()
-        for name in names.split()
-    }

@@ -38,8 +38,11 @@ def check(
         yield from kept
         return
     if len(tree.files) <= _FEW and not _may_find(tree, engines):
+        from torchmigrate.model.findings import FileResult
+
         if snapshot is not None:
             snapshot.store(Results())
+        yield from (FileResult(path) for path in dict.fromkeys(file.path for file in tree.named))
         return
     from torchmigrate.run.scanner import Scanner
 
