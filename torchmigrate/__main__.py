@@ -5,6 +5,8 @@ nothing is to be executed: a ``click.py`` there is not click. What Python itself
 helped; the command ``torchmigrate`` and ``python -P`` (3.11) leave the current folder out from the beginning.
 """
 
+from __future__ import annotations
+
 import contextlib
 import gc
 import os
