@@ -106,7 +106,7 @@ def test_a_file_that_was_not_named_withholds_them() -> None:
 def test_a_comment_silences_a_part_as_a_whole() -> None:
     files = {"a.py": A + b"torch.old(4)  # torchmigrate: ignore ZZ901\n", "b.py": B}
     said = reasons(runner.check(tree(files)))
-    assert said["a.py"] == "a comment silences another part of what would change"
+    assert said["a.py"] == "a comment suppresses another part of this fix"
     assert said["b.py"] == "a.py has to change with it, and has no fix there"
 
 

@@ -109,7 +109,7 @@ class Context:
         """Takes the decorator off that ``use``, or a call of it, is. Raises NoFix where it is a part of one only."""
         decorator = use.call or use.node
         if use.decorated is None or decorator not in use.decorated.decorator_list:
-            raise NoFix("it is a part of a decorator only; remove it by hand")
+            raise NoFix("it is only a part of a decorator; remove it by hand")
         assert isinstance(decorator, ast.expr)
         return RemoveDecorator(use.decorated, decorator)
 
@@ -175,7 +175,7 @@ class Context:
     def _fix(self, use: Use, make: Callable[[], Fix]) -> Fix:
         """Makes a fix, if the name and the versions allow one. Raises NoFix."""
         if not use.certain:
-            raise NoFix("the name may stand for something else here")
+            raise NoFix("the name may refer to something else here")
         made = make()  # its reason for none comes first: another minimum would not change that
         since = self.rule.since
         if since is not None and since > self.options.minimum and not made.anytime:

@@ -143,4 +143,4 @@ def _heeding(every: Sequence[Finding], kept: Sequence[Finding], finding: Finding
     joint = finding.fix.joint if finding.fix is not None else None
     if joint is None or all(one in kept for one in every if one.fix is not None and one.fix.joint == joint):
         return finding
-    return replace(finding, fix=None, withheld="a comment silences another part of what would change")
+    return replace(finding, fix=None, withheld="a comment suppresses another part of this fix")

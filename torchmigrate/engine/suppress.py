@@ -92,8 +92,8 @@ class Suppressions:
     def _due(self, target: Version) -> Iterator[Finding]:
         for directive in self.directives:
             if directive.used and directive.until and directive.is_due(target):
-                message = f"this was to silence until torch {render(directive.until)}; to {render(target)}, it is due"
-                hint = "mend what it silenced, or name a later release with the reason"
+                message = f"this comment suppresses findings only up to torch {render(directive.until)}, and the target is {render(target)}"
+                hint = "fix what it suppresses, or name a later release and the reason"
                 yield self._finding(DUE, message, directive.span, hint=hint)
 
     def _unused(self, selected: Callable[[str], bool]) -> Iterator[Finding]:
@@ -108,11 +108,11 @@ class Suppressions:
                 continue
             left = [code for code in all_codes if code not in unused]
             named = ", ".join(f"`{code}`" for code in unused if code)
-            message = f"nothing to silence here for {named}" if named else "nothing to silence here"
+            message = f"no finding to suppress here for {named}" if named else "no finding to suppress here"
             fix = Fix(
                 (self._narrowed(directive, left) if left else self._removed(directive),),
                 Safety.SAFE,
-                "Remove what silences nothing",
+                "Remove the unused suppression",
             )
             yield self._finding(UNUSED, message, directive.span, fix)
 
@@ -121,7 +121,7 @@ class Suppressions:
             text = self._source.segment(span)
             hint = "write `# torchmigrate: ignore TS101` or `# torchmigrate: ignore-file TS101`"
             yield self._finding(
-                MALFORMED, f"`{text}` is not understood and silences nothing", span, hint=hint
+                MALFORMED, f"`{text}` is not a valid suppression comment and has no effect", span, hint=hint
             )
 
     def _finding(

@@ -14,7 +14,7 @@ from torchmigrate.semantics.statements import Scopes
 
 _Wholes = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred, ast.IfExp, ast.BoolOp)
 
-RETURNED = "is returned, and what the callers do with it is not known here"
+RETURNED = "is returned, and its callers are not analyzed"
 """The message of an `Escape` to the callers of the function."""
 
 
@@ -114,8 +114,8 @@ class Flow:
         if any(is_returned(other, self.parents) for other in reads):
             return RETURNED
         others = sorted(o.lineno for o in reaching.reads[read] if isinstance(o, ast.expr) and o is not target)
-        bound = f": line {others[0]} may have bound another" if others else ""
-        return f"is not the only value that `{target.id}` may have in line {read.lineno}{bound}"
+        more = f", which may also come from line {others[0]}" if others else ""
+        return f"is not the only possible value of `{target.id}` in line {read.lineno}{more}"
 
     def _is_none(self, binding: ast.AST, name: str, scope: Scope) -> bool:
         """Whether a binding gives no value: ``x = None``, or none yet."""

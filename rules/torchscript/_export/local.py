@@ -81,7 +81,7 @@ def _followed(chain: Chain) -> Fix:
         telling.check_global(chain)
         fix = _scripted(chain) if chain.use.symbol in SCRIPTS else _traced(chain)
     if not chain.use.certain:
-        raise NoFix("the name may stand for something else here")
+        raise NoFix("the name may refer to something else here")
     return fix
 
 
