@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @cache
 def rules() -> Mapping[str, Rule]:
-    """All rules by code, in the order of their codes.
+    """Return all rules by code, in the order of their codes.
 
     Raises ConfigError for a rule whose code or symbols are not such as rules have, if two have the same code, and for
     a package of another distribution that cannot be imported.
@@ -91,7 +91,7 @@ def source_files(folder: str) -> list[tuple[str, os.stat_result]]:
 
 
 def _wrong(rule: Rule) -> str | None:
-    """What the rest of this tool could not deal with in a rule."""
+    """Return what is invalid about a rule's code or symbols, or None."""
     if not re.fullmatch(r"[A-Z]{2}[0-9]{3}", rule.code):
         return f"the code {rule.code!r} is not two capitals and three digits"
     for symbol in rule.watched:
@@ -101,12 +101,12 @@ def _wrong(rule: Rule) -> str | None:
 
 
 def selected(settings: Settings) -> Mapping[str, Rule]:
-    """The rules that ``settings`` select, by code."""
+    """Return the rules that ``settings`` select, by code."""
     return {code: rule for code, rule in rules().items() if settings.selects(code, rule.family, rule.default)}
 
 
 def check_selectors(settings: Settings, rules: Iterable[Rule | Trigger]) -> None:
-    """Raises ConfigError for a selector that fits no rule: a misspelt one would silently select nothing."""
+    """Raise ConfigError for a selector that matches no rule: a misspelled one would silently select nothing."""
     from torchmigrate.settings.config import ConfigError, nearest
 
     known = ["ALL"]
@@ -132,7 +132,7 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def _below(package: ModuleType) -> Iterator[ModuleType]:
-    """The modules of a package's sub-packages, by name."""
+    """Import the modules of a package's subpackages, by name."""
     for folder in package.__path__:
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             if (
@@ -148,7 +148,7 @@ def _below(package: ModuleType) -> Iterator[ModuleType]:
 
 @contextlib.contextmanager
 def _importing(name: str) -> Iterator[None]:
-    """Names the package of another distribution whose code fails."""
+    """Turn an exception in another distribution's package into a ConfigError that names the package."""
     try:
         yield
     except Exception as error:
@@ -177,7 +177,7 @@ def offered() -> tuple[ModuleType, ...]:
 
 
 def _has_entry_points(folder: str) -> bool:
-    """Whether a distribution below ``folder`` names the group; asking `importlib.metadata` takes 40 ms to import."""
+    """Return whether a distribution below ``folder`` names the group; asking `importlib.metadata` takes 40 ms to import."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
             if entry.name.endswith(("-info", ".egg")):

@@ -1,4 +1,4 @@
-"""The rules of one run, by what they look at, and what they are told."""
+"""The rules of one run, indexed by what they look at, with their options."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RuleSet:
     def under(
         self, options: Options, selects: Selects | None = None, covers: Selects | None = None
     ) -> RuleSet:
-        """The same rules with other options, or wanted for other files."""
+        """Return the same rules with other options, or for other files."""
         other = copy.copy(self)
         other.options = options
         other.selects = selects or self.selects
@@ -59,9 +59,9 @@ class RuleSet:
         return other
 
     def of_symbol(self, symbol: str, path: str) -> Iterator[Rule]:
-        """The rules that watch a symbol and are wanted in the file at ``path``."""
+        """Return the rules that watch a symbol and are selected for the file at ``path``."""
         return (rule for rule in self._by_symbol.get(symbol, ()) if self.selects(rule.code, path))
 
     def noting(self, symbol: str) -> Iterable[tuple[Callable[..., Any], Rule]]:
-        """What notes something about a symbol that rules ask about, with the rule that brings it."""
+        """Return the functions that note facts about a symbol, each with its rule."""
         return self._noting.get(symbol, {}).items()

@@ -1,4 +1,4 @@
-"""Gate 1 as a whole: whether a file of any kind has to be looked at, asked of its name and bytes.
+"""The prefilter for files of every kind: whether a file has to be checked, decided by its name and bytes.
 
 No rule is needed to ask: a run over files that are all turned away loads none, where a cache has the screen.
 """
@@ -27,7 +27,7 @@ def gate_of(triggers: Collection[Trigger]) -> Gate:
 
 @dataclass(frozen=True)
 class Screen:
-    """Turns files away for the rules of one run."""
+    """The prefilter for the rules of one run."""
 
     gate: Gate
     """For the symbols that the rules watch."""
@@ -39,7 +39,7 @@ class Screen:
         return cls(gate_of(triggers), Sorts.of(triggers))
 
     def concerns(self, path: str, data: bytes) -> bool:
-        """Whether a rule may have something to say of a file with this content."""
+        """Return whether a rule may have a finding in a file with this path and content."""
         if path.endswith(
             ".ipynb"
         ):  # a cell may be one string, whose line ends would be letters before a name
@@ -60,5 +60,5 @@ class Screen:
 
 
 def _is_written(kind: str, data: bytes) -> bool:
-    """Whether a project file is as small as those that people write; a larger one only has the name of one."""
+    """Return whether a project file is small enough to be written by hand, or generated as a lock file or notebook."""
     return kind in ("lock", "notebook") or len(data) <= MAX_METADATA_BYTES

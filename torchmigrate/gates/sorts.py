@@ -1,4 +1,4 @@
-"""Which sorts of files the rules of a run look into, asked of a file's name alone."""
+"""The sorts of files that the rules of a run check, decided by file names alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Sorts(NamedTuple):
-    """The sorts of files that some rule looks into."""
+    """The sorts of files that at least one rule checks."""
 
     modules: bool
     """Python modules."""
@@ -32,7 +32,7 @@ class Sorts(NamedTuple):
         )
 
     def wants(self, path: str) -> bool:
-        """Whether a rule looks into files of this name."""
+        """Return whether a rule checks files of this name."""
         return (
             (self.modules and path.endswith(SUFFIXES))
             or (self.documents and kinds.kind_of(path) is not None)

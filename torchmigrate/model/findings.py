@@ -1,4 +1,4 @@
-"""What a run finds: plain data that workers hand to the main process.
+"""The findings of a run: plain data that worker processes send to the main process.
 
 Offsets are UTF-8 byte offsets into the checked text (for a notebook: into its joined cells, see
 `torchmigrate.text.source`). Lines and columns are 1-based; columns count characters.
@@ -33,7 +33,7 @@ class Change:
 
 
 class Joint(NamedTuple):
-    """What a fix over several files has in common: each file has its part, and all are made, or none.
+    """What the parts of a multi-file fix have in common; either all parts are applied or none.
 
     A rule that has seen the facts of the project says it of each part by itself, in the same words; whether all parts
     are there in the end, `torchmigrate.run.joint` looks.
@@ -69,7 +69,7 @@ class Fix:
 
 
 class NoFix(Exception):
-    """There is no fix, because …: the message is the reason shown."""
+    """The reason why a finding has no fix; the message is shown after "no fix: "."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -84,7 +84,7 @@ class NotYet(NoFix):
 
 
 class Location(NamedTuple):
-    """Where a span lies for a reader; ``cell`` is the 1-based notebook cell that lines count from."""
+    """The position of a span for a reader; in a notebook, lines count from the 1-based ``cell``."""
 
     line: int
     column: int
@@ -130,7 +130,7 @@ class FileError:
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """Everything one file gave."""
+    """The findings and errors of one file."""
 
     path: str
     findings: tuple[Finding, ...] = ()
@@ -139,5 +139,5 @@ class FileResult:
 
     @property
     def says_anything(self) -> bool:
-        """Whether there is anything in it to report or to count."""
+        """Whether there is anything to report or to count."""
         return bool(self.findings or self.errors or self.suppressed)

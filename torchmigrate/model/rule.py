@@ -1,4 +1,4 @@
-"""What a rule is: its code, the symbols it watches, the versions it follows, and its check.
+"""The definition of a rule: its code, the symbols it watches, the versions it follows, and its check.
 
 This module imports the standard library only, so that loading every rule stays cheap.
 """
@@ -114,16 +114,16 @@ class Rule:
 
     @property
     def watched(self) -> tuple[str, ...]:
-        """Every symbol that has to be found for this rule: its own, and those that it asks about."""
+        """All symbols that have to be found for this rule: its own, and those it asks about."""
         return (*self.symbols, *self.asks)
 
     @property
     def is_of_modules(self) -> bool:
-        """Whether the rule looks, or asks, into Python modules."""
+        """Whether the rule checks, or asks about, Python modules."""
         return bool(self.watched) or not (self.references or self.foreign)
 
     def worded(self, message: str, symbol: str) -> str:
-        """A message with ``{symbol}`` and the rule's versions filled in."""
+        """Return a message with ``{symbol}`` and the rule's versions filled in."""
         message = message.replace("{symbol}", symbol)
         for name in ("since", "deprecated", "breaks"):
             version = getattr(self, name)
