@@ -17,7 +17,7 @@ _OBJECTS = 200_000
 
 
 def main() -> None:
-    """Runs the command line and exits with its status; Ctrl-C says nothing, from the first import on."""
+    """Run the command line and exit with its status; Ctrl-C prints nothing, from the first import on."""
     gc.set_threshold(_OBJECTS)
     sys.unraisablehook = _say_what_is_lost
     try:
@@ -38,7 +38,7 @@ def _say_what_is_lost(lost: sys.UnraisableHookArgs) -> None:
 
 
 def _leave(status: object) -> None:
-    """Ends the process at once if nothing else runs in it: to free what it holds, one by one, takes a tenth of a run."""
+    """End the process at once if no other thread runs: freeing its objects one by one takes a tenth of a run."""
     import atexit
     import threading
 

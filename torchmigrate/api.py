@@ -1,4 +1,4 @@
-"""What the author of a rule imports."""
+"""The names that the author of a rule imports."""
 
 from __future__ import annotations
 

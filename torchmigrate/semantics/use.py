@@ -35,8 +35,8 @@ class Use:
 
     @property
     def is_itself_meant(self) -> bool:
-        """Whether a function is named as the one that it is, and not to be called here: among others in a list, compared,
-        as a key, or handed to a decorator (``@implements(torch.ger)``)."""
+        """Whether a function is referred to by identity and not to be called here: among others in a list, compared, as a
+        key, or passed to a decorator (``@implements(torch.ger)``)."""
         if self.kind is not Kind.REFERENCE:
             return False
         parent = self.parents[-1]
