@@ -48,23 +48,23 @@ class Context:
     options: Options
     rule: Rule
     notes: bool = False
-    """Whether the rule notes something for other files, instead of finding something in this one."""
+    """Whether the rule notes facts for other files instead of checking this one."""
     asked_project: bool = False
-    """Whether the rule has asked about the project, whatever about."""
+    """Whether the rule has asked anything about the project."""
     grounded_on_project: bool = False
-    """Whether it has asked since a use was given to it: what it says of that one may hold for this project only."""
+    """Whether the rule has asked about the project since its current use: the finding may depend on the project."""
 
     @property
     def project(self) -> Project:
         """The facts about all files. Raises Incomplete while not all are known, which ends the check of the use.
 
-        What rules note are such facts: who notes is given what is known by then.
+        Notes of rules are such facts themselves; while they are made, the facts known so far are returned.
         """
         self.asked_project = self.grounded_on_project = True
         return self._project if self.notes else self._project.asked()
 
     asked_elsewhere: bool = False
-    """Whether the rule has asked about files that no rule looks into."""
+    """Whether the rule has searched files that no rule checks."""
 
     def elsewhere(self, expressions: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
         """Search text files of the tree that are not checked; see `Project.elsewhere`."""
@@ -145,9 +145,10 @@ class Context:
     ) -> Finding:
         """Return a finding of the current rule at ``use`` (or at ``span``).
 
-        ``fix`` makes its fix, or raises NoFix, whose reason goes before that of a minimum version too old. ``message`` defaults to the rule's; in both, ``{symbol}`` becomes the qualified name, and ``{since}``,
-        ``{deprecated}`` and ``{breaks}`` become the rule's versions. ``source`` says where its facts come from, where the
-        rule's documentation says it of many facts only.
+        ``fix`` makes the fix, or raises NoFix, whose reason takes precedence over a minimum version that is too old.
+        ``message`` defaults to the rule's; ``{symbol}`` becomes the qualified name, and ``{since}``, ``{deprecated}`` and
+        ``{breaks}`` become the rule's versions. ``source`` names the source of the facts, where the rule's documentation
+        names only one for many facts.
         """
         return finding(
             self.rule.code,
@@ -178,7 +179,7 @@ class Context:
         """Make a fix if the name is certain and the versions allow it. Raises NoFix."""
         if not use.certain:
             raise NoFix("the name may refer to something else here")
-        made = make()  # its reason for none comes first: another minimum would not change that
+        made = make()  # first, since another minimum would not change its reason for having no fix
         since = self.rule.since
         if since is not None and since > self.options.minimum and not made.anytime:
             raise NoFix(

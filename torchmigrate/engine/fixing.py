@@ -30,7 +30,7 @@ class Fixed:
     data: bytes
     applied: tuple[Finding, ...]
     result: FileResult
-    """What remains."""
+    """The findings and errors that remain."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class Wanted:
     """The fixes to apply."""
 
     allows: Callable[[Finding], bool] = lambda finding: True
-    """Asked before the edits of a fix are made."""
+    """Whether a finding's fix is wanted, asked before its edits are made."""
     chooses: Callable[[Finding, bytes], bool] = lambda finding, text: True
-    """Asked once they are, with the text that they are for."""
+    """Whether a fix is wanted, asked once its edits are made, with the text to edit."""
     keeps: Callable[[str], bool] = lambda name: False
     """Whether other files import a name from this one, so that its import stays."""
     moved: Callable[[bytes, Sequence[Edit], Sequence[Finding]], None] = lambda text, edits, applied: None
-    """Told of each round: the text, its edits, and the findings that they mend."""
+    """Called after each round with the text before, its edits, and the fixed findings."""
 
 
 @dataclass
@@ -153,7 +153,7 @@ class _Writer:
         """Return the finding with the edits of its fix and their locations, or with the reason why there is no fix."""
         if finding.fix is None or finding.fix.locations:
             return finding
-        # findings of what changes together share one fix, by which it is known here
+        # Findings that one change resolves share one fix object, so its edits are made only once.
         _, written = self._written.get(id(finding.fix)) or self._written.setdefault(
             id(finding.fix), (finding.fix, self._with_edits(finding.fix))
         )

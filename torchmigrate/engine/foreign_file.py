@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 from torchmigrate.engine.ruleset import RuleSet
 from torchmigrate.engine.subject import Subject
 from torchmigrate.foreign import check
 from torchmigrate.foreign.source import ForeignSource
-from torchmigrate.model.findings import Change, Edit
+from torchmigrate.model.findings import Edit
 from torchmigrate.project.mentions import Facts
 from torchmigrate.project.project import Project
 from torchmigrate.project.said import Said
@@ -51,10 +51,3 @@ class ForeignFile(Subject):
         if [use.name for use in source.reading.uses] != [use.name for use in self._source.reading.uses]:
             raise VerifyError("an edit changes what the file names")
         return ForeignFile(source, self._rules, self._project)
-
-    def unused_imports(self, before: Subject, keeps: Callable[[str], bool]) -> Iterator[Change]:
-        """Return nothing: imports stay."""
-        return iter(())
-
-    def release(self) -> None:
-        """Do nothing: no memory is held."""

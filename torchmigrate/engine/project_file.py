@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 from torchmigrate.documents import check
 from torchmigrate.documents.document import Document
@@ -10,7 +10,7 @@ from torchmigrate.documents.verify import verify
 from torchmigrate.engine.ruleset import RuleSet
 from torchmigrate.engine.subject import Subject
 from torchmigrate.gates.languages import language_of
-from torchmigrate.model.findings import Change, Edit
+from torchmigrate.model.findings import Edit
 from torchmigrate.project.mentions import Facts
 from torchmigrate.project.project import Project
 from torchmigrate.project.said import Said
@@ -54,10 +54,3 @@ class ProjectFile(Subject):
         document = Document.read(self._document.path, self._document.replaced(edits))
         verify(Document.read(self._document.path, self._document.raw), document, edits)
         return ProjectFile(document, self._rules, self._project)
-
-    def unused_imports(self, before: Subject, keeps: Callable[[str], bool]) -> Iterator[Change]:
-        """Return nothing: there are no imports."""
-        return iter(())
-
-    def release(self) -> None:
-        """Do nothing: no memory is held."""

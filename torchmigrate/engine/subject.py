@@ -37,7 +37,9 @@ class Subject(Protocol):
         """Return the file with edits applied. Raises VerifyError or SourceError if they change more than intended."""
 
     def unused_imports(self, before: Subject, keeps: Callable[[str], bool]) -> Iterator[Change]:
-        """Yield changes that remove imports which were used in an earlier state of the file and no longer are."""
+        """Return changes that remove imports which were used in an earlier state of the file and no longer are."""
+        return iter(())
 
     def release(self) -> None:
         """Free what takes memory; the file must not be used afterwards."""
+        return

@@ -32,18 +32,18 @@ class Directive:
     """One suppression in a comment, which may be a part of that comment."""
 
     span: Span
-    """The directive, from its ``#``."""
+    """The span of the suppression, from its ``#``."""
     comment: Span
-    """The comment that it is (a part of)."""
+    """The span of the whole comment."""
     covers: Span | None
-    """The statement that it speaks of; None for the whole file."""
+    """The span of the statement it applies to; None for the whole file."""
     codes: tuple[str, ...]
     """Codes and prefixes; empty for all."""
     codes_span: Span
     until: Version | None
-    """The target from which on it silences nothing."""
+    """The target version from which on it suppresses nothing."""
     used: set[str] = field(default_factory=set)
-    """Those of ``codes`` that there was something to silence for; an empty string where there are none."""
+    """The ``codes`` that suppressed a finding; an empty string for a suppression without codes."""
 
     def is_due(self, target: Version) -> bool:
         """Return whether the suppression has expired at the target version."""
@@ -86,7 +86,7 @@ class Suppressions:
         return kept + own, len(findings) - len(kept)
 
     def _silences(self, finding: Finding, target: Version) -> bool:
-        # Each one is asked, for each one that matches is of use.
+        # No short circuit: each suppression that matches has to be recorded as used.
         met = [directive for directive in self.directives if directive.meets(finding)]
         return not all(directive.is_due(target) for directive in met)
 

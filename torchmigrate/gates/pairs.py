@@ -41,7 +41,7 @@ condition), the parts of symbols before the last, and the last parts, each separ
 
 
 class _Owner(NamedTuple):
-    """What may stand before a name."""
+    """An identifier that may precede a name: the ``torch`` of ``torch.load``."""
 
     needed: frozenset[bytes]
     """Identifiers of which the file must spell one as well; none: no condition."""
@@ -50,12 +50,12 @@ class _Owner(NamedTuple):
 
 
 class _Name(NamedTuple):
-    """What is known of all symbols with the same last part."""
+    """All symbols with the same last part."""
 
     owners: dict[bytes, _Owner]
-    """By the last but one part."""
+    """The owners of the name, by the last part but one of the symbols."""
     modules: frozenset[bytes]
-    """All that precedes the last part in one of the symbols."""
+    """The symbols without their last part."""
 
 
 class Pairs:
@@ -74,7 +74,9 @@ class Pairs:
                 for module, names in by_module.items():
                     for name in names.split():
                         self._by_name.setdefault(name, []).append((module, needed, calls))
-        for module, needed, calls in self._by_name.pop("*", ()):  # whatever is in a module: its name tells
+        for module, needed, calls in self._by_name.pop(
+            "*", ()
+        ):  # anything in a module: the module itself has to be named
             above, _, name = module.rpartition(".")
             self._by_name.setdefault(name, []).append((above, needed, calls))
         self._names = frozenset("\n".join(self._by_name).encode().split())

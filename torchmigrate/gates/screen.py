@@ -30,7 +30,7 @@ class Screen:
     """The prefilter for the rules of one run."""
 
     gate: Gate
-    """For the symbols that the rules watch."""
+    """The prefilter for the symbols that the rules watch."""
     sorts: Sorts
 
     @classmethod

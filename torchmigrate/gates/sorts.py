@@ -16,11 +16,11 @@ class Sorts(NamedTuple):
     """The sorts of files that at least one rule checks."""
 
     modules: bool
-    """Python modules."""
+    """Whether a rule checks Python modules."""
     documents: bool
-    """Project files."""
+    """Whether a rule checks project files."""
     foreign: bool
-    """Files in other languages."""
+    """Whether a rule checks files in other languages."""
 
     @classmethod
     def of(cls, triggers: Collection[Trigger]) -> Sorts:

@@ -1,4 +1,4 @@
-"""What each rule looks for, read from data so that no rule has to be imported to turn a file away.
+"""What each rule looks for, recorded as data, so that no rule has to be imported to turn a file away.
 
 ``triggers.json`` is made from the rules; ``pytest tests/documentation --accept`` writes it. It names the state of the sources
 that it was made from, and is passed over where they have another.
@@ -66,7 +66,7 @@ def load(state: str) -> list[Trigger] | None:
     if recorded["state"] != state:
         return None
     return [
-        Trigger(*head, tuple(symbols), pairs, _calls_of(calls))
+        Trigger(*head, tuple(symbols), pairs, _calls_of(calls))  # type: ignore[call-arg]  # six in the head
         for *head, symbols, pairs, calls in recorded["rules"]
     ]
 

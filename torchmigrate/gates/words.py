@@ -19,12 +19,12 @@ CUSTOMARY = {
 
 
 class Words(NamedTuple):
-    """What a text spells, in no order."""
+    """The identifiers and dotted names of a text, in no order."""
 
     dotted: tuple[list[bytes], ...]
     """The parts of each dotted name; the first is empty where a bracket precedes the dot."""
     all: frozenset[bytes]
-    """All identifiers."""
+    """All identifiers, and the dotted names as written."""
 
 
 @lru_cache(maxsize=1)  # several ask for it, one file after the other

@@ -1,4 +1,4 @@
-"""Faults of the tool itself. One costs what it was met in, a rule in a file or a file, and is never passed over in silence."""
+"""Faults of the tool itself. A fault costs only the rule or the file in which it occurs, and is always reported."""
 
 from __future__ import annotations
 

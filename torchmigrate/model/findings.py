@@ -20,7 +20,7 @@ class Span(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """Replaces the bytes ``[start, end)`` by ``text``; an insertion has ``start == end``."""
+    """A replacement of the bytes ``[start, end)`` by ``text``; an insertion has ``start == end``."""
 
     start: int
     end: int
@@ -29,7 +29,7 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """One thing that a fix does to a program; see `torchmigrate.rewrite.changes`."""
+    """One change that a fix makes to a program; see `torchmigrate.rewrite.changes`."""
 
 
 class Joint(NamedTuple):
@@ -47,7 +47,7 @@ class Joint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Changes that belong together: all are made, or none."""
+    """Changes that belong together: all are applied, or none."""
 
     changes: tuple[Change | Edit, ...] = field(compare=False, metadata={LOCAL: True})
     """Said by a rule: changes of a program, or the edits of a file that has no syntax tree."""
@@ -57,11 +57,11 @@ class Fix:
     edits: tuple[Edit, ...] = ()
     """The same as text; empty where the text is not wanted."""
     locations: tuple[Location, ...] = ()
-    """Where each edit lies for a reader, in the order of ``edits``."""
+    """The position of each edit for a reader, in the order of ``edits``."""
     joint: Joint | None = None
-    """Of what this is the part of one file; None where it stands alone."""
+    """The multi-file fix of which this is one file's part; None for a fix of one file."""
     anytime: bool = field(default=False, compare=False, metadata={LOCAL: True})
-    """Whether it writes nothing that needs the torch of its rule's ``since``."""
+    """Whether the new code also runs on a torch older than the rule's ``since``."""
 
     def __post_init__(self) -> None:
         if not self.edits and all(isinstance(change, Edit) for change in self.changes):
@@ -77,7 +77,7 @@ class NoFix(Exception):
 
 
 class NotYet(NoFix):
-    """There is no fix as long as something else stays, which another fix may change: ``NotYet("`x` is gone")``."""
+    """The reason why a finding has no fix yet: another change has to come first, as in ``NotYet("`x` is gone")``."""
 
     def __init__(self, condition: str) -> None:
         super().__init__(f"waits until {condition}")
@@ -95,7 +95,7 @@ class Location(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a rule has to say about one place.
+    """One result of a rule at one place.
 
     ``location`` and ``span`` are None where the finding is about a machine and not about a file.
     """
@@ -110,16 +110,16 @@ class Finding:
     withheld: str | None = None
     """Why there is no fix although the rule has one (for example: the minimum version is too old)."""
     hint: str | None = None
-    """What to do, where the message alone does not say it."""
+    """What to do, if the message alone does not say it."""
     source_lines: tuple[str, ...] = ()
     """The source lines that the span covers, without line ends; what reporters show."""
     source: str | None = None
-    """Where the facts of this one come from, for a rule about many facts; else what its rule's documentation says."""
+    """The source of this finding's facts, for a rule about many facts; otherwise its rule's documentation names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileError:
-    """A file that could not be read, parsed, verified or written; ``line`` and ``column`` are 1-based or None."""
+    """An error in reading, parsing, verifying or writing a file; ``line`` and ``column`` are 1-based or None."""
 
     path: str
     message: str

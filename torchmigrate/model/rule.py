@@ -31,7 +31,7 @@ class Calls(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Rule:
-    """One rule: everything the engine, the command line and the documentation know about it.
+    """A rule: everything that the engine, the command line and the documentation need to know about it.
 
     ``symbols`` are qualified names. A segment ``()`` stands for the result of a call
     (``torch.jit.script().save``), a trailing ``*`` for any rest of a name (``torch._C._jit_*``), a leading dot
@@ -88,22 +88,22 @@ class Rule:
     doc: str = ""
 
     def check(self, function: Function) -> Function:
-        """Decorator: the function that turns a use into findings. Without one, every use is a finding."""
+        """Decorate the function that turns a use into findings. Without one, every use is a finding."""
         self.check_function = function
         return function
 
     def check_reference(self, function: Function) -> Function:
-        """Decorator: the function that turns a reference in a project file into findings."""
+        """Decorate the function that turns a reference in a project file into findings."""
         self.check_reference_function = function
         return function
 
     def check_foreign(self, function: Function) -> Function:
-        """Decorator: the function that turns a name in another language into findings. Without one, each is a finding."""
+        """Decorate the function that turns a name in another language into findings. Without one, each is a finding."""
         self.check_foreign_function = function
         return function
 
     def note(self, function: Function) -> Function:
-        """Decorator: the function that names what a use of a symbol in ``asks`` tells about the project.
+        """Decorate the function that notes facts about the project from a use of a symbol in ``asks``.
 
         Each name is afterwards found by `torchmigrate.project.project.Project.uses`, like a symbol; given as a pair
         with what is noted of it (a tuple of pairs of names and literals), that is in `Mention.constants`. The

@@ -1,4 +1,4 @@
-"""Torch's minor versions, the range a project supports, and how severity follows from them.
+"""Torch's minor versions, the range that a project supports, and how severity follows from them.
 
 Versions are ``(major, minor)`` pairs: patch releases of torch neither deprecate nor remove.
 """

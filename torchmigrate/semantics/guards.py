@@ -32,17 +32,17 @@ class Reach:
     low: Version | None = None
     high: Version | None = None
     present: set[str] = field(default_factory=set)
-    """Qualified names that `hasattr`, or an import, has found."""
+    """Qualified names whose presence `hasattr`, or an import, has confirmed."""
     absent: set[str] = field(default_factory=set)
-    """Those that it has not found."""
+    """Qualified names whose absence such a test has confirmed."""
     caught: set[str] = field(default_factory=set)
-    """The names of the exceptions that are caught around it."""
+    """The names of the exceptions that enclosing ``try`` statements catch."""
     fallback: set[str] = field(default_factory=set)
-    """The names of those after which it runs."""
+    """The names of the exceptions whose handlers enclose the use."""
     typing_only: bool = False
-    """Whether only type checkers get there."""
+    """Whether only type checkers reach the use."""
     unheard: bool = False
-    """Whether warnings are caught around it."""
+    """Whether warnings are suppressed where the use runs."""
 
     def is_reached(self, version: Version) -> bool:
         """Return whether a use with these conditions is reached under a version of torch."""

@@ -26,7 +26,7 @@ class Resolved(NamedTuple):
     names: tuple[str, ...]
     certain: bool = True
     unlinked: tuple[str, ...] = ()
-    """The names of another module of the project that it is, where that is torch's."""
+    """Its names in other modules of the project, which re-export it from torch."""
 
 
 _IMPORTERS = frozenset({"import_module", "importorskip", "__import__"})

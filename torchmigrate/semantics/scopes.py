@@ -28,7 +28,7 @@ class Binding:
     kind: BindingKind
     node: ast.AST
     scope: Scope
-    """The scope whose names the value is made of; for ``global x`` not the scope that `x` is bound in."""
+    """The scope in which the value is evaluated; for ``global x`` not the scope in which `x` is bound."""
     module: str = ""
     """The module named by an import, as written: ``a.b``; relative ones start with their dots."""
     name: str = ""
@@ -37,9 +37,9 @@ class Binding:
     alternative: int = 0
     """Non-zero inside a ``try`` with an ``except ImportError`` (or bare) handler: the number of that ``try``."""
     fallback: bool = False
-    """Whether it stands in such a handler and so holds only where the import failed."""
+    """Whether the binding is in such a handler, and so takes effect only where the import failed."""
     typing_only: bool = False
-    """Whether it stands under ``if TYPE_CHECKING:`` and so never runs."""
+    """Whether the binding is under ``if TYPE_CHECKING:``, and so never runs."""
 
     def target(self, name: str) -> str:
         """Return the qualified name of ``name`` in the imported module: ``a.name``, ``.a.name``, ``.name``."""
@@ -85,9 +85,9 @@ class Place:
     scope: Scope
     parent: Place | None
     block: list[ast.stmt]
-    """The statements that this one stands among."""
+    """The statements of the block that contains this one."""
     end: int = 0
-    """Which of all places follows the last one inside of this statement."""
+    """The index, among all places of the module, after the last one inside this statement."""
 
     def ancestors(self) -> Iterator[ast.stmt]:
         """Yield the enclosing statements, innermost first, definitions included."""

@@ -28,9 +28,9 @@ class Surroundings(NamedTuple):
 
     parents: tuple[ast.AST, ...]
     shadowed: frozenset[str] = frozenset()
-    """Names bound by the lambdas and comprehensions around."""
+    """Names bound by enclosing lambdas and comprehensions."""
     kind: Kind | None = None
-    """The kind that the position gives: annotation, base class, `isinstance` argument."""
+    """The kind of use that the position implies: annotation, base class, `isinstance` argument."""
     decorated: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | None = None
     located: bool = True
     """Whether positions are exact; those inside an f-string are not before Python 3.12."""

@@ -17,7 +17,7 @@ class Hunk(NamedTuple):
     """Lines of a text that change, with a few lines of context; without line ends."""
 
     line: int
-    """The number of the first one, 1-based."""
+    """The number of the first line, 1-based."""
     before: tuple[str, ...]
     after: tuple[str, ...]
 
