@@ -45,7 +45,7 @@ class Rule:
     code: str
     symbols: tuple[str, ...] = ()
     message: str = ""
-    """One sentence on what is wrong and what to do; ``{symbol}`` is the symbol used. Empty where the check words each finding.
+    """One sentence on what is wrong and what to do; ``{symbol}`` is the symbol used. Empty if the check words each finding.
 
     ``{since}``, ``{deprecated}`` and ``{breaks}`` are the versions below.
     """
@@ -53,24 +53,24 @@ class Rule:
     deprecated: Version | None = None
     breaks: Version | None = None
     safety: Safety = Safety.MANUAL
-    """Of the best fix that the rule can offer."""
+    """The safety of the best fix that the rule can offer."""
     recipe: str = ""
-    """What to do instead, in one line, where the rule has no rewrite and its message does not say it."""
+    """What to do instead, in one line, if the rule has no fix and its message does not say it."""
     default: bool = True
     """Whether the rule runs without being selected."""
     kinds: frozenset[Kind] = frozenset(Kind)
-    """The uses that the rule wants to see."""
+    """The kinds of uses that the rule checks."""
     artifact: bool = False
-    """Whether what it finds writes, reads or serves a file of torch's, which has to be made anew with what reads it."""
+    """Whether the reported code writes, reads or serves a file of torch's, which has to be converted together with its readers."""
     asks: tuple[str, ...] = ()
     """Symbols of other rules whose uses in the project this rule asks about."""
     pairs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Those of the symbols whose names are common words (``torch.load``), which the prefilter finds by their last two parts; each
-    with identifiers of which a file must spell at least one for the symbol to matter there (none: no condition)."""
+    """The symbols whose names are common words (``torch.load``), which the prefilter finds by their last two parts; each with
+    identifiers of which a file must spell at least one for the symbol to matter there (none: no condition)."""
     calls: Mapping[str, Calls] = field(default_factory=dict)
-    """Which calls of those symbols matter, where not all do; a use that is no call matters in any case."""
+    """The calls of those symbols that matter, if not all do; a use that is not a call always matters."""
     references: tuple[Sort, ...] = ()
-    """What the rule wants to see of project files: the rule looks at those and not at Python modules."""
+    """The references in project files that the rule checks; it then checks no Python modules."""
     foreign: tuple[str, ...] = ()
     """Names in other languages that the rule watches, as `torchmigrate.foreign` spells them (``torch::jit::load``); a
     trailing ``*`` stands for any rest of a name, and the longest pattern of all rules that fits a name has it."""
