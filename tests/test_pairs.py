@@ -84,9 +84,13 @@ CALLS = Gate(
     (),
     [
         (
-            listed({"torch.load": (), "torch.flatten": ("dims", "out_dim")}),
+            listed(
+                {"torch.load": (), "torch.add": (), "torch.cross": (), "torch.flatten": ("dims", "out_dim")}
+            ),
             {
                 "torch.load": Calls(without=frozenset(["weights_only"])),
+                "torch.add": Calls(more_than=2),
+                "torch.cross": Calls(without=frozenset(["dim"]), fewer_than=3),
                 "torch.flatten": Calls(giving=frozenset(["dims", "out_dim"])),
             },
         )
@@ -109,6 +113,11 @@ CALLS = Gate(
         "torch.load(" + "[" * 2000 + "weights_only=True" * 200,
         "from torch import load\nload(f, weights_only=True)",
         "getattr(torch, 'load')(f, weights_only=True)",
+        "torch.add(x, 2, y)",
+        "torch.add(x, 2, y, out=z)",
+        "torch.add(*args)",
+        "torch.cross(a, b)",
+        "torch.cross(a, b, out=c)",
         "torch.flatten(x, dims=d)",
         "torch.flatten(x, 1, out_dim\\\n = 'a')",
         "partial(torch.flatten, dims=d)",
@@ -125,6 +134,11 @@ def test_calls_that_matter_pass(text: str) -> None:
         "torch \\\n .load (f, map_location=')',  # (\n    weights_only = False)",
         "import torch as th\nth.load(g(1, 2), weights_only=w)",
         "torch.load(\n    f'''(''' \"(\" '\\'(',\n    weights_only=True,\n)",
+        "torch.add(x, y)",
+        "torch.add(x, (1, 2, 3), alpha=4, out=[y, z])",
+        "torch.add(f(1, 2, 3) * 2)",
+        "torch.cross(a, b, 1)",
+        "torch.cross(a, b, dim=1)",
         "torch.flatten(x, start_dim=1)  # dims=",
     ],
 )

@@ -37,11 +37,21 @@ if TYPE_CHECKING:
 _CHANGES = changes.by_symbol(changes.Kind.DEFAULT)
 
 
+def _calls(change: Change) -> Calls:
+    """Return the calls that do not give the argument."""
+    without = frozenset(change.keywords)
+    return (
+        Calls(without=without)
+        if change.position is None
+        else Calls(without=without, fewer_than=change.position + 1)
+    )
+
+
 rule = Rule(
     code="RM722",
     symbols=tuple(_CHANGES),
     pairs=dict.fromkeys(_CHANGES, ()),
-    calls={symbol: Calls(without=frozenset(change.keywords)) for symbol, change in _CHANGES.items()},
+    calls={symbol: _calls(change) for symbol, change in _CHANGES.items()},
     kinds=frozenset({Kind.CALL}),
     safety=Safety.SAFE,
 )

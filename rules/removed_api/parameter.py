@@ -69,6 +69,9 @@ _WORDS = {symbol: _of_calls(of) for symbol, of in _CHANGES.items() if "()" not i
 
 def _calls(of: Sequence[Change]) -> Calls:
     """Return the calls that one of the changes may concern: where none is about positional arguments, those that give a keyword."""
+    places = [change.position for change in of if change.by_place and change.position is not None]
+    if len(places) == len(of):
+        return Calls(more_than=min(places))
     if any(change.position is not None or change.beside for change in of):
         return Calls()
     return Calls(giving=frozenset(name for change in of for name in change.keywords))

@@ -1,4 +1,4 @@
-"""Which keywords a call gives, asked of its bytes: most calls of ``torch.load`` already give what a rule misses."""
+"""The arguments that a call gives, asked of its bytes: most calls of ``torch.load`` already give what a rule misses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ _OPENED = re.compile(rb"(?:[ \t\f]|\\(?:\r\n?|\n))*\(")
 _PIECE = re.compile(
     rb"#[^\r\n]*"
     rb"|'''.*?'''|\"\"\".*?\"\"\"|'(?:[^'\\\r\n]|\\.)*'|\"(?:[^\"\\\r\n]|\\.)*\""
-    rb"|(?<=[(,\s])(?P<name>\w+)[\s\\]*=(?!=)|\w+|[(\[{]|(?P<close>[)\]}])|(?P<star>(?<=[(,\s])\*\*)",
+    rb"|(?P<name>\w+)(?:[\s\\]*(?P<equals>=)(?!=))?"
+    rb"|[(\[{]|(?P<close>[)\]}])|(?P<comma>,)|(?P<star>\*)",
     re.DOTALL,
 )
 _LONGEST = 4000
@@ -20,25 +21,40 @@ _LONGEST = 4000
 def may_matter(calls: Calls, text: bytes, at: int) -> bool:
     """Return whether the use of a symbol whose name ends at byte ``at`` may be a call that matters, or no call at all."""
     opened = _OPENED.match(text, at)
-    given = opened and _keywords(text, opened.end())
-    if given is None:
+    found = opened and _arguments(text, opened.end())
+    if not found:
         return True
-    return calls.without.isdisjoint(given) and (not calls.giving or not calls.giving.isdisjoint(given))
+    keywords, positional = found
+    return (
+        (not calls.giving or not calls.giving.isdisjoint(keywords))
+        and calls.without.isdisjoint(keywords)
+        and calls.more_than < positional < calls.fewer_than
+    )
 
 
-def _keywords(text: bytes, start: int) -> set[str] | None:
-    """Return the keywords of the call whose arguments begin at byte ``start``; None where it cannot be said."""
-    given: set[str] = set()
-    depth = 1
+def _arguments(text: bytes, start: int) -> tuple[set[str], int] | None:
+    """Return the keywords, and the number of positional arguments, of the call whose arguments begin at byte ``start``.
+
+    Returns None where that is uncertain.
+    """
+    keywords: set[str] = set()
+    depth, arguments, is_filled = 1, 0, False
     for piece in _PIECE.finditer(text, start, start + _LONGEST):
         if piece["close"]:
             depth -= 1
             if not depth:
-                return given
-        elif piece[0] in (b"(", b"[", b"{"):
-            depth += 1
-        elif depth == 1 and piece["star"]:
+                return keywords, arguments + is_filled - len(keywords)
+        elif depth == 1 and piece["comma"]:
+            arguments += is_filled
+            is_filled = False
+            continue
+        elif depth == 1 and piece["star"] and not is_filled:
             return None
-        elif depth == 1 and piece["name"]:
-            given.add(piece["name"].decode())
+        elif depth == 1 and piece["equals"] and not is_filled:
+            keywords.add(piece["name"].decode())
+        elif piece[0][:1] in b"([{":
+            depth += 1
+        elif piece[0].startswith(b"#"):
+            continue
+        is_filled = True
     return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchmigrate.gates.pairs import Listing
 from torchmigrate.model.rule import Calls
@@ -89,9 +89,12 @@ def listed(pairs: Mapping[str, tuple[str, ...]]) -> Listing:
     return found
 
 
-def _plain(calls: Mapping[str, Calls]) -> dict[str, list[list[str]]]:
-    return {symbol: [sorted(one.giving), sorted(one.without)] for symbol, one in calls.items()}
+def _plain(calls: Mapping[str, Calls]) -> dict[str, list[Any]]:
+    return {symbol: [sorted(one.giving), sorted(one.without), *one[2:]] for symbol, one in calls.items()}
 
 
-def _calls_of(plain: Mapping[str, list[list[str]]]) -> dict[str, Calls]:
-    return {symbol: Calls(*map(frozenset, keywords)) for symbol, keywords in plain.items()}
+def _calls_of(plain: Mapping[str, list[Any]]) -> dict[str, Calls]:
+    return {
+        symbol: Calls(frozenset(giving), frozenset(without), *counts)
+        for symbol, (giving, without, *counts) in plain.items()
+    }

@@ -22,11 +22,16 @@ class Calls(NamedTuple):
     """Keywords of which the call has to give one; none: it need not."""
     without: frozenset[str] = frozenset()
     """Keywords of which the call gives none."""
+    more_than: int = -1
+    """A number of positional arguments that the call exceeds."""
+    fewer_than: int = 1_000
+    """A number of positional arguments that the call stays below."""
 
     def joined(self, other: Calls) -> Calls:
         """Return the calls that matter to this rule or to another one."""
         giving = self.giving | other.giving if self.giving and other.giving else frozenset[str]()
-        return Calls(giving, self.without & other.without)
+        more_than, fewer_than = min(self.more_than, other.more_than), max(self.fewer_than, other.fewer_than)
+        return Calls(giving, self.without & other.without, more_than, fewer_than)
 
 
 @dataclass(eq=False, slots=True)
