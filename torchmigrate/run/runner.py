@@ -31,8 +31,9 @@ def check(
     """The findings of each file that was named, in order; those of which there is nothing to say may be left out."""
     cache = cache or Cache(None)
     engines, stamps = Engines.of_tree(tree), Stamps(tree.files.values())
-    context = engines.context(is_whole=tree.is_whole)
-    snapshot = Snapshot(cache, context, tree.named, stamps) if cache.keeps else None
+    snapshot = None
+    if cache.keeps:
+        snapshot = Snapshot(cache, engines.context(is_whole=tree.is_whole), tree.named, stamps)
     kept = snapshot.load() if snapshot is not None else None
     if kept is not None:
         yield from kept

@@ -55,7 +55,11 @@ class Selection:
 
     def sorts(self, cache: Cache) -> Sorts:
         """The sorts of files that these rules look into. Raises ConfigError for a selector that fits no rule."""
-        key = self._keyed(b"sorts")
+        if (
+            not cache.keeps
+        ):  # nor is the fingerprint needed then, which asks for the state of a thousand files
+            return Sorts.of(self._triggers)
+        key = digest(fingerprint(), self._key_of(b"sorts"))
         kept = cache.get(key, Sorts)
         if kept is None:
             kept = Sorts.of(self._triggers)
@@ -65,7 +69,7 @@ class Selection:
     @property
     def screen(self) -> Screen:
         """The prefilter of these rules. Raises ConfigError for a selector that fits no rule."""
-        key = self._keyed(b"screen")
+        key = self._key_of(b"screen")
         if key not in _screens:
             from torchmigrate.gates.screen import Screen
 
@@ -74,15 +78,15 @@ class Selection:
 
     def rule_set(self, settings: Settings, options: Options) -> RuleSet:
         """These rules, of which those run that ``settings`` select."""
-        key = self._keyed(b"rules")
+        key = self._key_of(b"rules")
         if key not in _rule_sets:
             from torchmigrate.engine.ruleset import RuleSet
 
             _rule_sets[key] = RuleSet(self.rules.values(), options, gate=self.screen.gate)
         return _rule_sets[key].under(options, partial(self.selects, settings), partial(self.covers, settings))
 
-    def _keyed(self, what: bytes) -> bytes:
-        return digest(what, fingerprint(), *sorted(map(_selectors, self._settings)))
+    def _key_of(self, what: bytes) -> bytes:
+        return digest(what, *sorted(map(_selectors, self._settings)))
 
     def selects(self, settings: Settings, code: str, path: str) -> bool:
         """Whether the rule with this code runs in the file at ``path``, where ``settings`` hold."""
