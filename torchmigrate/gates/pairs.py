@@ -8,6 +8,7 @@ with the number of symbols.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from itertools import chain, pairwise
@@ -68,17 +69,18 @@ class Pairs:
         self, listings: Iterable[tuple[Listing, Mapping[str, Calls]]], left_out: Collection[str] = ()
     ) -> None:
         self._left_out = left_out
-        self._by_name: dict[str, list[tuple[str, str, Mapping[str, Calls]]]] = {}
+        self._by_name: defaultdict[str, list[tuple[str, str, Mapping[str, Calls]]]] = defaultdict(list)
         for listing, calls in listings:
             for needed, by_module in listing.items():
                 for module, names in by_module.items():
+                    entry = (module, needed, calls)
                     for name in names.split():
-                        self._by_name.setdefault(name, []).append((module, needed, calls))
+                        self._by_name[name].append(entry)
         for module, needed, calls in self._by_name.pop(
             "*", ()
         ):  # anything in a module: the module itself has to be named
             above, _, name = module.rpartition(".")
-            self._by_name.setdefault(name, []).append((above, needed, calls))
+            self._by_name[name].append((above, needed, calls))
         self._names = frozenset("\n".join(self._by_name).encode().split())
         # A run over few files asks for few of the thousands of names.
         self._known: dict[bytes, _Name] = {}
